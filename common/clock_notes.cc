@@ -45,7 +45,7 @@ std::string OwnName() {
   return absl::StrCat(name, "/", getpid(), "/", absl::Hex(mark));
 }
 
-// By its name: most descriptors are another's, who may be closing it.
+// By its name: most descriptors are another's, which may be closing it.
 bool HasNotes(int fd) {
   char target[64];
   const ssize_t length = readlink(absl::StrCat(kOwnDescriptors, fd).c_str(), target, sizeof(target));
@@ -115,7 +115,7 @@ bool ClockNotes::WriteHead(bool over) {
 void ClockNotes::Write(const std::string& peer, int64_t at_ns, int64_t offset_ns, int64_t round_trip_ns) {
   const std::string line = absl::StrCat(self_, "\t", peer, "\t", at_ns, "\t", offset_ns, "\t", round_trip_ns, "\n");
   MutexLock lock(mutex_);
-  // The line first: who sees the head finds it.
+  // The line first: a reader that sees the head finds it.
   if (!fd_.valid() || line.size() > kLineMax || !WriteRing(fd_.get(), written_, line)) return;
   written_ += line.size();
   (void)WriteHead(false);

@@ -1,4 +1,4 @@
-// clock_notes.h: how far other processes' clocks are from ours, from who measures it to who writes the timeline.
+// clock_notes.h: how far other processes' clocks are from ours: the plugin measures it, for the profiler's timeline.
 //
 // Purpose: the network plugin measures, the profiler writes; both are libraries of one process that know nothing of
 //          each other. The notes lie in memory that has no name but the one of its descriptor, so that they go with the
@@ -38,7 +38,7 @@ struct ClockNote {
 
 struct ClockNotesHead {
   uint64_t written = 0;  // bytes of lines, ever
-  uint64_t again = 0;    // the same: who reads both in the middle of a write sees them differ
+  uint64_t again = 0;    // the same: a reader in the middle of a write sees them differ
   uint64_t over = 0;     // 1: the writer is gone
   char self[488] = "";
 };

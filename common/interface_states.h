@@ -24,7 +24,7 @@ std::string DownInterfaceOf(const SocketAddress& local);
 
 class InterfaceStates {
  public:
-  // So long a look counts: thousands of connections may ask at once.
+  // How long a look counts: thousands of connections may ask at once.
   static constexpr int64_t kKeptNs = kSecond;
   using Look = std::function<std::string(const SocketAddress&)>;
 

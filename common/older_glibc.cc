@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <cstring>
 
-// A jump: arguments, result and, for dlopen and dlsym, who called are the caller's.
+// A jump: arguments and result are the caller's, and dlopen and dlsym see the caller's library.
 #if defined(__x86_64__)
 #define TCPX_JUMP(target) "jmp *" target "@GOTPCREL(%rip)\n"
 #define TCPX_OLD_VERSION(x86_64, aarch64) x86_64

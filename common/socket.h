@@ -59,7 +59,7 @@ absl::Status SetKeepAlive(int fd, int64_t timeout_ns);
 // From one probe of such a connection to the next while it is idle.
 int KeepAliveSeconds(int64_t timeout_ns);
 // An idle connection says something once a minute, so that what keeps state about it on the path (NAT, firewalls, load
-// balancers: from 240 s on) does not forget it. Never ends the connection within so many times 127 of silence.
+// balancers: from 240 s on) does not forget it. Never ends the connection within 127 times `every_ns` of silence.
 inline constexpr int64_t kIdleProbeNs = int64_t{60} * 1000000000;
 absl::Status SetIdleProbes(int fd, int64_t every_ns = kIdleProbeNs);
 // Takes the error that a non-blocking connect ended with (SO_ERROR); 0: none.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kOurs[] = "TCPX_";
 constexpr char kAnyOfOurs[] = "TCPX";
-// So many changes make a slip of a whole name; fewer where the name does not even say whose it is, or of one word.
+// Changes that make a slip of a whole name; fewer where the name does not even say whose it is, or of one word.
 constexpr size_t kSlips = 2;
 constexpr size_t kSlip = 1;
 constexpr char kTests[] = "TCPX_TEST_";

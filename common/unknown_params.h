@@ -17,7 +17,7 @@ namespace tcpx {
 std::vector<std::string> UnknownParameters(const char* const* environment);
 
 // The warning of the first variable whose name is almost that of a parameter that protects, or holds TCPX and speaks of
-// encryption or a secret, in any case of letters and with anything before it: who set it believes to be safe. Empty:
+// encryption or a secret, in any case of letters and with anything before it: its user believes to be safe. Empty:
 // there is none.
 std::string MisspeltSecurity(const char* const* environment);
 

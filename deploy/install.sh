@@ -3,7 +3,8 @@
 #
 # usage: install.sh [--seccomp DIR] DIR
 #   DIR            gets libnccl-net-tcpx.so, the links libnccl-net.so and librccl-net-tcpx.so (RCCL's name for it),
-#                  libnccl-profiler-tcpx.so, and the tools in bin: tcpx_doctor, tcpx_top, tcpx_trace_merge, net_bench
+#                  libnccl-profiler-tcpx.so, and the tools in bin: tcpx_doctor, tcpx_top, tcpx_trace_merge, net_bench,
+#                  rma_bench
 #   --seccomp DIR  gets the seccomp profile too: a node's /var/lib/kubelet/seccomp
 #   --version      the version of what it installs
 #
@@ -42,7 +43,7 @@ esac
 case $1 in -*) echo "install.sh: unknown option $1" >&2; exit 2 ;; esac
 
 mkdir -p "$1/bin"
-for tool in tcpx_doctor tcpx_top tcpx_trace_merge net_bench; do put "$source/bin/$tool" "$1/bin" 755; done
+for tool in tcpx_doctor tcpx_top tcpx_trace_merge net_bench rma_bench; do put "$source/bin/$tool" "$1/bin" 755; done
 put "$source/lib/libnccl-profiler-tcpx.so" "$1"
 put "$source/lib/libnccl-net-tcpx.so" "$1"
 ln -sfn libnccl-net-tcpx.so "$1/librccl-net-tcpx.so"

@@ -10,7 +10,7 @@
 namespace tcpx {
 namespace {
 
-// A descriptor number is another socket now, at the latest after so long.
+// A descriptor number is another socket now, at the latest after this.
 constexpr int64_t kLaneKnownNs = kSecond;
 
 std::string Text(const absl::StatusOr<SocketAddress>& address) { return address.ok() ? address->ToString() : "?"; }

@@ -8,7 +8,7 @@
 //          recorder either, whose generations begin above those of all before it. NCCL ends a collective when it is
 //          launched, and its operations begin later: a collective, a point-to-point or a group ends with the last of
 //          its children, and is written once none has come for a second. With sampling, an event without a parent is
-//          recorded every so many times, and children as their parents, also where the parent is another profiler's
+//          recorded every `sample` times, and children as their parents, also where the parent is another profiler's
 //          only.
 // Threads: any.
 // Lifetime: between Start and End. Communicators are numbered; what is kept of one goes when all of it is written.
@@ -68,7 +68,7 @@ class Recorder final : private TraceSource {
   struct Settings {
     std::string path;        // of the trace; empty: none is written
     uint64_t bytes_max = 0;  // of both its files
-    int64_t sample = 1;      // every so many-th
+    int64_t sample = 1;      // every N-th event
     std::string process;     // its name in the trace
   };
 

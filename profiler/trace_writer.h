@@ -50,7 +50,7 @@ class TraceWriter {
   bool writes() const { return thread_.joinable(); }
 
  private:
-  // Whose clock was measured: the latest measure of so many is in each file.
+  // Peers whose clock was measured: the latest measures of at most this many are in each file.
   static constexpr size_t kPeersMax = 4096;
 
   void Run();

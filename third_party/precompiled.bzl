@@ -49,7 +49,8 @@ def _precompiled_header_impl(ctx):
         cc_toolchain = toolchain,
         source_file = header.path,
         output_file = compiled.path,
-        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + ["-x", "c++-header"],
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts +
+                             ["-x", "c++-header"],
         include_directories = context.includes,
         quote_include_directories = context.quote_includes,
         system_include_directories = context.system_includes,

@@ -34,7 +34,16 @@ def _copts(computes):
 def _deps(computes):
     return [] if computes else _PRECOMPILED_DEPS
 
-def tcpx_test(name, srcs = None, deps = [], linkopts = [], own_network = False, computes = False, pure = False, tags = [], **kwargs):
+def tcpx_test(
+        name,
+        srcs = None,
+        deps = [],
+        linkopts = [],
+        own_network = False,
+        computes = False,
+        pure = False,
+        tags = [],
+        **kwargs):
     """Declares a GoogleTest program.
 
     Args:

@@ -9,6 +9,9 @@ say() { echo "tcpx: $*" >&2; }
 # Prints the comment that a script begins with, as its --help.
 usage_of() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$1"; }
 
+# Prints the version of these sources.
+version_of() { echo "$1 $(sed -n 's/.*kVersion\[\] = "\(.*\)";/\1/p' common/build_info.h) (from the sources)"; }
+
 # Runs a command and shows what it printed only if it fails.
 run_quietly() {
   local log rc=0

@@ -71,7 +71,7 @@ struct SharedWords {
   CUdeviceptr gpu = 0;
 };
 absl::StatusOr<SharedWords> AllocateShared(const Driver& driver, size_t bytes);
-// Of the GPU, zeroed; the same.
+// GPU memory, zeroed. It also stays until the process ends.
 absl::StatusOr<CUdeviceptr> AllocateOnGpu(const Driver& driver, size_t bytes);
 
 }  // namespace gpu_probe

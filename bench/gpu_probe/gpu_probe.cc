@@ -1,7 +1,7 @@
 // gpu_probe: answers what one-sided transfers to GPU memory depend on, before NCCL is asked (docs/rma.md).
 //
 // Whether a copy engine's stream moves while a kernel waits, and while other streams wait for a value; and how long
-// each of the ways to write a signal takes, from the host's call until a kernel that polls has answered.
+// each method of writing a signal takes, from the host's call until a kernel that polls has answered.
 //
 // Exit code: 0 measured, and copies move; 1 they don't, or a call failed; 2 wrong usage; 3 no GPU.
 #include <stdio.h>
@@ -33,16 +33,16 @@ class Probe {
 
   // Nothing is allocated later: that may wait for kernels.
   absl::Status Prepare();
-  absl::Status CopyBesideAKernel();
-  absl::Status CopyBesideWaitingStreams();
+  absl::Status CopyDuringAKernel();
+  absl::Status CopyDuringWaits();
   absl::Status MeasureSignals();
 
  private:
   using Write = std::function<CUresult(uint64_t value)>;
 
   absl::StatusOr<CUstream> NewStream();
-  // Times a copy, and fails if it is stuck. `release` ends what it runs beside, whatever came of it.
-  absl::Status TimeCopy(const char* beside, const std::function<absl::Status()>& release);
+  // Times a copy during `load`, and fails if it is stuck. `release` ends the load in any case.
+  absl::Status TimeCopy(const char* load, const std::function<absl::Status()>& release);
   absl::Status TimeSignals(const char* name, CUdeviceptr at, const Write& write);
   // True: the host has seen it.
   bool Seen(uint64_t turn) const;
@@ -92,7 +92,7 @@ absl::Status Probe::Prepare() {
   return status;
 }
 
-absl::Status Probe::TimeCopy(const char* beside, const std::function<absl::Status()>& release) {
+absl::Status Probe::TimeCopy(const char* load, const std::function<absl::Status()>& release) {
   const int64_t began_ns = MonotonicNanos();
   const void* const source = const_cast<const uint64_t*>(source_.host);
   absl::Status status =
@@ -106,16 +106,16 @@ absl::Status Probe::TimeCopy(const char* beside, const std::function<absl::Statu
   const bool stuck = status.ok() && result == CUDA_ERROR_NOT_READY;
   if (status.ok() && !stuck) status = driver_.Check(result, "cuStreamQuery");
   if (status.ok()) {
-    printf("a copy of %zu KiB beside %s: %s\n", kCopyBytes >> 10, beside,
+    printf("a copy of %zu KiB during %s: %s\n", kCopyBytes >> 10, load,
            stuck ? "does not move within 2 s" : absl::StrCat(waited_ns / 1000, " us").c_str());
   }
   const absl::Status released = release();
   if (status.ok()) status = released;
   if (status.ok()) status = driver_.Check(driver_.cuStreamSynchronize(copies_), "cuStreamSynchronize");
-  return status.ok() && stuck ? absl::UnavailableError(absl::StrCat("a copy is stuck beside ", beside)) : status;
+  return status.ok() && stuck ? absl::UnavailableError(absl::StrCat("a copy is stuck during ", load)) : status;
 }
 
-absl::Status Probe::CopyBesideAKernel() {
+absl::Status Probe::CopyDuringAKernel() {
   mapped_.host[0] = seen_.host[0] = 0;
   absl::Status status = driver_.StartKernel(kernels_, mapped_.gpu, seen_.gpu, 2);
   if (!status.ok()) return status;
@@ -128,7 +128,7 @@ absl::Status Probe::CopyBesideAKernel() {
 }
 
 // As streams of ncclPutSignal and ncclWaitSignal wait: many, and before the copies' stream is given anything.
-absl::Status Probe::CopyBesideWaitingStreams() {
+absl::Status Probe::CopyDuringWaits() {
   mapped_.host[0] = 0;
   absl::Status status;
   for (CUstream stream : waiting_) {
@@ -144,8 +144,8 @@ absl::Status Probe::CopyBesideWaitingStreams() {
     }
     return released;
   };
-  const std::string beside = absl::StrCat(kWaitingStreams, " streams that wait for a value");
-  return status.ok() ? TimeCopy(beside.c_str(), release) : status;
+  const std::string load = absl::StrCat(kWaitingStreams, " streams that wait for a value");
+  return status.ok() ? TimeCopy(load.c_str(), release) : status;
 }
 
 bool Probe::Seen(uint64_t turn) const {
@@ -228,8 +228,8 @@ int Main(int argc, char** argv) {
   absl::Status status = probe.Prepare();
   if (!status.ok()) return Fail(status);
   // Each is asked, whatever came of the one before.
-  const absl::Status kernel = probe.CopyBesideAKernel();
-  const absl::Status streams = probe.CopyBesideWaitingStreams();
+  const absl::Status kernel = probe.CopyDuringAKernel();
+  const absl::Status streams = probe.CopyDuringWaits();
   const absl::Status signals = probe.MeasureSignals();
   for (const absl::Status& each : {kernel, streams, signals}) {
     if (!each.ok()) status = each;

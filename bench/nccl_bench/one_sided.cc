@@ -17,8 +17,8 @@ namespace nccl_bench {
 namespace {
 
 constexpr int kSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
-// Of a put: one that shares a message with others, one that has a message of its own, and one of several chunks; they
-// are no multiples of anything.
+// Sizes of puts: two that share messages with others, one that has its own message, and one that has several chunks.
+// The large ones are multiples of nothing.
 constexpr size_t kPutSizes[] = {8, 5001, 100'003, 4'000'001};
 constexpr size_t kPlace = 4 << 20;  // of each peer, at each end
 constexpr int kPings = 200;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "bench/command_line/option_parser.h"
+#include "bench/net_bench/role_options.h"
 #include "bench/net_bench/shared_page.h"
 #include "bench/netns/wire/profiles.h"
 
@@ -35,9 +36,7 @@ class Parser {
   absl::Status SetModes(const std::string& name, const std::string& value);
   absl::Status SetPhase(const std::string& value);
   absl::Status SetApi(const std::string& value);
-  absl::Status SetListen(const std::string& name, const std::string& value);
   absl::Status SetWire(const std::string& value);
-  absl::Status SetHost(const std::string& value);
   absl::Status Finish();
   absl::Status CheckCombination() const;
   absl::Status CheckWire() const;
@@ -103,8 +102,7 @@ void Parser::AddWords() {
     options_.also.push_back(value);
     return absl::OkStatus();
   });
-  parser_.Value("--connect", [this](Text, Text value) { return SetHost(value); });
-  parser_.OptionalValue("--listen", [this](Text name, Text value) { return SetListen(name, value); });
+  AddRoleOptions(&options_, &parser_);
 }
 
 absl::Status Parser::SetModes(const std::string& name, const std::string& value) {
@@ -138,14 +136,6 @@ absl::Status Parser::SetApi(const std::string& value) {
   return version.status();
 }
 
-absl::Status Parser::SetListen(const std::string& name, const std::string& value) {
-  options_.role = Role::kListen;
-  if (value.empty()) return absl::OkStatus();
-  absl::StatusOr<int> port = ParseNumber(name, value, 0, 65535);
-  if (port.ok()) options_.port = *port;
-  return port.status();
-}
-
 absl::Status Parser::SetWire(const std::string& value) {
   if (wire::FindProfile(value) == nullptr) {
     return WrongUsage(absl::StrCat("--wire: '", value, "' is none of ", wire::ProfileNames()));
@@ -153,31 +143,6 @@ absl::Status Parser::SetWire(const std::string& value) {
   options_.wire = value;
   options_.raw = true;
   return absl::OkStatus();
-}
-
-// HOST, HOST:PORT, an IPv6 address, or [IPv6 address]:PORT.
-absl::Status Parser::SetHost(const std::string& value) {
-  options_.role = Role::kConnect;
-  absl::string_view host = value;
-  absl::string_view port;
-  if (absl::ConsumePrefix(&host, "[")) {
-    const size_t close = host.find(']');
-    if (close == absl::string_view::npos) return WrongUsage(absl::StrCat("--connect: no ']' in '", value, "'"));
-    port = host.substr(close + 1);
-    host = host.substr(0, close);
-    if (!port.empty() && !absl::ConsumePrefix(&port, ":")) {
-      return WrongUsage(absl::StrCat("--connect: '", value, "' is not [ADDRESS]:PORT"));
-    }
-  } else if (const size_t colon = host.find(':'); colon != absl::string_view::npos && colon == host.rfind(':')) {
-    port = host.substr(colon + 1);
-    host = host.substr(0, colon);
-  }
-  if (host.empty()) return WrongUsage("--connect takes HOST[:PORT]");
-  options_.host = std::string(host);
-  if (port.empty()) return absl::OkStatus();
-  absl::StatusOr<int> number = ParseNumber("the port of --connect", port, 1, 65535);
-  if (number.ok()) options_.port = *number;
-  return number.status();
 }
 
 absl::Status Parser::CheckCombination() const {

@@ -100,6 +100,7 @@ output
   --note TEXT            a line of the configuration, to tell runs apart
   --verbose              the plugin's INFO lines, and each sample as it is taken
   --version              version and build
+  -h, --help             this text
 
 exit code: 0 done; 1 the plugin or the system failed; 2 wrong usage
 )";

@@ -45,12 +45,13 @@ require_plugin() {
   [[ -r $plugin ]] || wrong "--plugin takes the path of the plugin's .so"
 }
 
+# find_net_bench [PROGRAM]: net_bench, or another one that takes its place.
 find_net_bench() {
-  local candidate
-  for candidate in "$(dirname "$0")/net_bench" bazel-bin/bench/net_bench/net_bench; do
+  local candidate program=${1:-net_bench}
+  for candidate in "$(dirname "$0")/$program" "bazel-bin/bench/$program/$program"; do
     [[ -n $net_bench || ! -x $candidate ]] || net_bench=$candidate
   done
-  [[ -x $net_bench ]] || wrong "no net_bench found: give --net-bench PATH"
+  [[ -x $net_bench ]] || wrong "no $program found: give --net-bench PATH"
 }
 
 # join_hosts MTU NET...: hosts a and b with a link between them, eth0 at both; they have numbers 1 and 2 in each net.

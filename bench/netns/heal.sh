@@ -182,23 +182,23 @@ finish() {
 
 # out NAME HOST DEVICE SHARE: an outage, and what it leaves of the rate.
 out() {
-  local from=$EPOCHREALTIME cut mended base
+  local from=$EPOCHREALTIME cut restored base
   sleep 3
   cut=$EPOCHREALTIME
   base=$(mean "$from" "$cut")
   row "$1" "before: Mbit/s" "$base" "-"
   netns_cut "$2" "$3"
   sleep "$outage"
-  mended=$EPOCHREALTIME
+  restored=$EPOCHREALTIME
   netns_mend "$2" "$3"
   sleep 6
   if [[ $4 == 0 ]]; then
-    row "$1" "$3 back: goes on after, s" "$(regained "$mended" "$(ratio "$base" 2)")" "<=2"
+    row "$1" "$3 back: goes on after, s" "$(regained "$restored" "$(ratio "$base" 2)")" "<=2"
   else
     row "$1" "$3 out: of what is left" \
-      "$(ratio "$(mean "$(after "$cut" 2)" "$mended")" "$(ratio "$base" "$4")")" ">=0.9"
+      "$(ratio "$(mean "$(after "$cut" 2)" "$restored")" "$(ratio "$base" "$4")")" ">=0.9"
     row "$1" "$3 back: full rate after, s" \
-      "$(regained "$mended" "$(awk -v b="$base" 'BEGIN { print 0.95 * b }')")" "<=2"
+      "$(regained "$restored" "$(awk -v b="$base" 'BEGIN { print 0.95 * b }')")" "<=2"
   fi
 }
 

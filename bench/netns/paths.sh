@@ -28,8 +28,9 @@ usage: paths.sh --plugin PATH --paths SPEC | --per-flow MBIT --link MBIT | --one
   --lanes-by-turns L   instead of one run with the defaults: TCPX_LANES=N for each N of the list L (auto,2,5,...)
   --turns N            ... so many times (default 1)
   --connections N      processes that send at once (default 1)
+  --one-sided          rma_bench's puts instead of net_bench's messages (docs/rma.md)
   --slow-receiver      the receiver runs a quarter of the time only
-  --net-bench PATH     default: net_bench next to the script, or as Bazel builds it with --config=opt
+  --net-bench PATH     default: net_bench (rma_bench) next to the script, or as Bazel builds it with --config=opt
   --size SIZE          of the messages (default 1M)
   --window N           messages in flight (default 8)
   --seconds N          length (default 20, or 10 after the last change)
@@ -42,8 +43,9 @@ TEXT
 
 source "$(dirname "${BASH_SOURCE[0]}")/between.sh"
 size=1M window=8 seconds='' mtu=9000 spec='' per_flow='' link='' one_path=0
-lanes='' turns=1 connections=1 slow=0 series=0
-declare -A sets=([--one-path]=one_path=1 [--slow-receiver]=slow=1 [--series]=series=1)
+lanes='' turns=1 connections=1 slow=0 series=0 one_sided=0
+declare -A sets=([--one-path]=one_path=1 [--slow-receiver]=slow=1 [--series]=series=1
+  [--one-sided]=one_sided=1)
 declare -A takes=([--paths]=spec [--per-flow]=per_flow [--link]=link [--plugin]=plugin [--lanes-by-turns]=lanes
   [--turns]=turns [--connections]=connections [--net-bench]=net_bench [--size]=size [--window]=window
   [--seconds]=seconds [--mtu]=mtu)
@@ -56,7 +58,13 @@ else
   ((one_path)) || wrong "one of --paths, --per-flow and --one-path is needed"
 fi
 require_plugin
-find_net_bench
+if ((one_sided)); then
+  find_net_bench rma_bench
+  what=(--library "$plugin" --alone)
+else
+  find_net_bench
+  what=(--plugin "$plugin")
+fi
 IFS=@ read -ra steps <<<"$spec"
 last_change=0
 for step in "${steps[@]:1}"; do last_change=${step%%:*}; done
@@ -95,8 +103,8 @@ start() {
   for ((i = 0; i < connections; ++i)); do
     port=$((control_port + i))
     names+=("$i")
-    serve "$i" "$port" --plugin "$plugin" --no-priority
-    drive "$i" "10.0.0.2:$port" --plugin "$plugin" "${endless[@]}" --yield -b "$size" --window "$window" --verbose
+    serve "$i" "$port" "${what[@]}" --no-priority
+    drive "$i" "10.0.0.2:$port" "${what[@]}" "${endless[@]}" --yield -b "$size" --window "$window" --verbose
   done
 }
 

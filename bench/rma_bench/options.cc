@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "bench/command_line/option_parser.h"
+#include "bench/net_bench/role_options.h"
 
 namespace tcpx {
 namespace bench {
@@ -47,6 +48,7 @@ void AddOptions(Options* options, Sweep* sweep, OptionParser* parser) {
   parser->Flag("--no-priority", &options->priority, false);
   parser->Flag("--yield", &options->yield);
   parser->Flag("--keep-disturbed", &options->keep_disturbed);
+  parser->Flag("--alone", &options->raw, false);
   parser->Flag("--csv", &options->csv);
   parser->Flag("--json", &options->json);
   parser->Flag("--verbose", &options->verbose);
@@ -54,6 +56,8 @@ void AddOptions(Options* options, Sweep* sweep, OptionParser* parser) {
   parser->Text("--vs", &options->vs);
   parser->Text("--report", &options->report);
   parser->Text("--note", &options->note);
+  parser->Number("-n", &options->iterations, 1, 1 << 30);
+  parser->Number("-w", &options->warmup, 0, 1 << 30);
   parser->Number("--dev", &options->device, 0, 1000);
   parser->Number("--window", &options->window, 1, 32);
   parser->Number("--samples", &options->samples, 1, 1000);
@@ -70,6 +74,7 @@ void AddOptions(Options* options, Sweep* sweep, OptionParser* parser) {
   parser->Value("--table", [options](const std::string& name, const std::string& value) {
     return SetTable(name, value, &options->api_version);
   });
+  AddRoleOptions(options, parser);
   parser->SizeSweep(sweep, kSizeMax, "64M");
 }
 
@@ -87,6 +92,7 @@ absl::StatusOr<Options> ParseRmaOptions(const std::vector<std::string>& argument
   if (!status.ok()) return status;
   if (options.help || options.version) return options;
   if (options.plugin.empty()) return WrongUsage("give a library: --library PATH");
+  if (!options.raw && !options.vs.empty()) return WrongUsage("--alone and --vs exclude each other");
   if (options.csv && options.json) return WrongUsage("--csv and --json exclude each other");
   if (options.cpus.size() == 1) return WrongUsage("--cpus takes one CPU per process, for example 2,3");
   if (!sweep.begin.has_value() && !sweep.end.has_value()) return options;

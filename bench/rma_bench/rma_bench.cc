@@ -34,7 +34,7 @@ int Main(const std::vector<std::string>& arguments) {
   MeanFileHere(&options->vs);
   setenv("TCPX_RMA", "1", /*overwrite=*/0);
   // A library may have the one table without the other.
-  options->send_receive = NetClient::Open(options->plugin).ok();
+  options->send_receive = options->raw && NetClient::Open(options->plugin).ok();
   return Launch(*options);
 }
 

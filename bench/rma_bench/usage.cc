@@ -7,6 +7,10 @@ namespace {
 constexpr char kUsage[] =
     R"(usage: rma_bench --library PATH [--vs PATH] [options]
                                            two processes on this machine
+       rma_bench --listen [PORT] --library PATH
+       rma_bench --connect HOST[:PORT] --library PATH [options]
+                                           two machines: the side that waits,
+                                           and the side that measures
 
 Drives a library that exports a table of one-sided transfers (ncclRmaPlugin_v14
 to v16) as NCCL's proxy thread does: each message is a put with a strong signal,
@@ -29,6 +33,10 @@ what to measure
                      sizes from -b to -e, each -f times the one before
                      (8, 64K, 16M; default: the mode's own)
   --window N         puts in flight, of bandwidth; 1 to 32 (default 8)
+
+  -n N, -w N         messages per sample and before it (default: chosen for
+                     --sample-ms)
+  --alone            only the library, nothing to compare it with
 
 how to measure
   --samples N        samples per figure (default 7); fewer than 5: no verdict

@@ -25,7 +25,7 @@ Priority: optional
  Moves the traffic of NCCL between machines that have Ethernet and no RDMA,
  over several sockets per connection. Set NCCL_NET_PLUGIN=tcpx to use it.
 """
-SCRIPTS = ("config", "postinst", "prerm", "postrm")
+SCRIPTS = ("config", "preinst", "postinst", "prerm", "postrm")
 MAINTAINER = "libnccl-net-tcpx <libnccl-net-tcpx@localhost>"
 
 

@@ -50,8 +50,8 @@ class EndNumbers final : public NumbersSource {
   void SeeCaller() {
     if (caller_ != __builtin_thread_pointer()) NoteCaller();
   }
-  // A request was reported done, and its times are kept: who has seen the count sees them. The mutex is held, so that
-  // no locked instruction is needed.
+  // A request was reported done, and its times are kept: a thread that sees the count sees them. The mutex is held, so
+  // that no locked instruction is needed.
   void Count(size_t bytes) {
     SeeCaller();
     const size_t kind = IsBulk(bytes) ? 1 : 0;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/line_limit.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/connection_setup.h"
@@ -98,12 +99,17 @@ Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
 }
 
 bool LaneHealing::MayTell(int lane, std::string* more) {
-  int untold = 0;
-  const bool may = Judge([&](Arbiter* arbiter) {
-    const bool may_tell = arbiter->MayTell(lane, MonotonicNanos());
-    if (may_tell) untold = arbiter->TakeUntold();
-    return may_tell;
-  });
+  uint64_t untold = 0;
+  bool may = false;
+  if (setup_->fails_alone()) {  // Somebody may come again and again, as another connection.
+    may = setup_->runtime->stranger_lines->May(MonotonicNanos(), &untold);
+  } else {
+    may = Judge([&](Arbiter* arbiter) {
+      const bool may_tell = arbiter->MayTell(lane, MonotonicNanos());
+      if (may_tell) untold = static_cast<uint64_t>(arbiter->TakeUntold());
+      return may_tell;
+    });
+  }
   if (untold > 0) *more = absl::StrCat(" (and ", untold, " more such lines)");
   return may;
 }
@@ -116,7 +122,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   bool first = false;
   if (!Note(LaneTable::Why::kDied, why, lane, Arbiter::Loss::kDied, &first)) return false;
   if (!first) return true;
-  // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as
+  // Perhaps only this end knows: the sender, which dials, then learns it. A sender's own end would count as
   // unacknowledged.
   if (direction_ == Direction::kReceive) {
     shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);

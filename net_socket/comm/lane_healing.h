@@ -43,7 +43,7 @@ class LaneHealing {
   LaneTable& lanes() { return lanes_; }
   const LaneTable& lanes() const { return lanes_; }
 
-  // Asks, or tells, who decides what is gone. From any thread.
+  // Asks, or informs, the arbiter, which decides what is gone. From any thread.
   template <typename Function>
   auto Judge(Function function) {
     MutexLock lock(arbiter_mutex_);

@@ -41,7 +41,7 @@ class ProgressCheck {
 
  private:
   void LookAtLanes(int64_t now_ns);
-  // Asks, or tells, who decides what is gone.
+  // Asks, or informs, the arbiter, which decides what is gone.
   template <typename Function>
   auto Judge(Function function) {
     return failure_->healing() == nullptr ? function(&*unhealed_) : failure_->healing()->Judge(function);

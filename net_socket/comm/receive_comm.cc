@@ -79,8 +79,9 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 // NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
 // groups them (2.24.3 to 2.30: only point-to-point connections are shared, which know LL and Simple, no LL128, and
 // whose LL stays in host memory). Interfaces up to v8 know no hint: there the kernel writes, as in NCCL's own Socket
-// transport, and LL128 has to be asked for. What is opened in place is there before it is known to be authentic: where
-// anybody may read along it is opened elsewhere, in a group too, of whose LL no hint tells.
+// transport, and LL128 has to be asked for. Bytes that are opened in place can be read before they are known to be
+// authentic. If a kernel may read them meanwhile, they are opened elsewhere. For members of a group no hint says that
+// they are LL: there their size decides.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
   const bool sealed = lanes_.express().sealed();

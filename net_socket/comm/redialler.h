@@ -18,7 +18,7 @@ namespace tcpx {
 
 enum class Handover { kTaken, kBusy, kRefused };
 
-// A connection's end, as it is seen by who brings another socket for a lane.
+// A connection's end, as seen by the code that brings a new socket for a lane.
 class SocketTaker {
  public:
   // Another socket for a lane. kBusy: not now, and `offer` is as it was; kRefused: never.
@@ -41,7 +41,7 @@ class LaneMover {
 // Why a lane may change sockets although its own is open.
 enum class LetGoWhy { kSilent, kReturns };
 
-// The lanes of a connection, as they are seen by who dials for them.
+// The lanes of a connection, as seen by the code that dials for them.
 class RedialledLanes {
  public:
   // A socket in addition to a silent lane's, or by the lane's own path, has found the peer, and is to take its place:

@@ -18,7 +18,8 @@ Runtime::Runtime(const Options& given)
       knocks(std::make_unique<HostKnocks>()),
       interfaces(std::make_unique<InterfaceStates>()),
       lost_paths(std::make_unique<LostPaths>(&reactor)),
-      foreign_lines(std::make_unique<LineLimit>()) {
+      foreign_lines(std::make_unique<LineLimit>()),
+      stranger_lines(std::make_unique<LineLimit>()) {
   if (!options.trace_dir.empty()) health.MeasureClocks();
 }
 

@@ -46,7 +46,8 @@ struct Runtime {
   const std::unique_ptr<HostKnocks> knocks;         // the same
   const std::unique_ptr<InterfaceStates> interfaces;
   const std::unique_ptr<LostPaths> lost_paths;
-  const std::unique_ptr<LineLimit> foreign_lines;  // of peers whose bytes are not tcpx, or not theirs
+  const std::unique_ptr<LineLimit> foreign_lines;   // of peers whose bytes are not tcpx, or not theirs
+  const std::unique_ptr<LineLimit> stranger_lines;  // of lanes of peers whom nobody knows yet
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything

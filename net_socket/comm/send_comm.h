@@ -57,7 +57,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void PeerGone(absl::Status status, int lane, bool in_order) override;
 
   SenderParts Parts();
-  // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
+  // Sends again what the old socket of lane 0 may have lost, for a caller that has nothing to ask; false: no need.
   bool SendsAgain();
   // When the last of all that is posted was sent; 0: not all is, or nobody knows. `asked` is done.
   int64_t DoneSince(const SendRequest& asked) const TCPX_REQUIRES(mutex_);
@@ -70,7 +70,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void PostToLanes(SendRequest* request) TCPX_REQUIRES(mutex_);
   void PostStaged(SendRequest* request, bool on_gpu) TCPX_REQUIRES(mutex_);
   void MoveStaged() TCPX_REQUIRES(mutex_);
-  // What a caller moves who has nothing to post.
+  // What a caller that has nothing to post moves.
   void MoveAll() TCPX_REQUIRES(mutex_);
   void FailIfPeerGone() TCPX_REQUIRES(mutex_);
   // True exactly when the lanes find out, or have found out, whether the peer has gone too early for `request`.

@@ -71,8 +71,8 @@ class StallProbe {
   void GatherLanes(int64_t now_ns);
   LaneEvidence GatherLane(int lane, int64_t now_ns, bool* holds) const;
   void GatherHealth(int64_t now_ns, StallEvidence* evidence);
-  // Whether the peer's host answers a new connect, while its sockets are not heard, for so long; asks where it was not
-  // asked.
+  // Whether the peer's host answers a new connect while its sockets have been silent for `silent_ms`; asks where it was
+  // not asked.
   bool HostAnswers(int64_t silent_ms, int64_t now_ns) const;
   void Put(int64_t now_ns);
   // How much is done and posted here.

@@ -25,7 +25,7 @@ class TransferTimes {
  public:
   TransferTimes(bool receives, int64_t now_ns) : receives_(receives), frontier_ns_(now_ns) {}
 
-  // One of so many express messages is timed; bulk ones always are.
+  // One of this many express messages is timed; bulk ones always are.
   static constexpr unsigned kTimedEvery = 16;
 
   // A transfer at the time when test reports it done. A moment of 0 is unknown.

@@ -16,7 +16,7 @@ namespace tcpx::tuning {
 
 // From one look at a lane that is to be closed to the next. [ns]
 inline constexpr int64_t kCloseNs = 5 * kMillisecond;
-// The most that this grows to: a caller who moves the lanes himself may be idle for long. [ns]
+// The most that this grows to: a caller that moves the lanes itself may be idle for long. [ns]
 inline constexpr int64_t kCloseMaxNs = 4 * kSecond;
 
 // == docs/healing.md: sent again, and probes
@@ -36,22 +36,22 @@ inline constexpr int64_t kLooksAWarn = 4;
 inline constexpr int64_t kStallLookMinNs = 100 * kMillisecond;
 // And at the most. [ns]
 inline constexpr int64_t kStallLookMaxNs = 10 * kSecond;
-// Whether our threads get CPU is looked at anew once the latest look is so old. [percent of a look at a request]
+// Whether our threads get CPU is looked at anew once the latest look is this old. [percent of a look at a request]
 inline constexpr int64_t kCpuLookPercent = 75;
-// What only the peer's wait has shown is forgotten after so long without its news. [looks]
+// What only the peer's wait has shown is forgotten after this many looks without its news. [looks]
 inline constexpr int64_t kStuckLooks = 3;
 // A health socket on which nothing was heard for longer is not heard: keepalive has it answered each third of
 // TCPX_PEER_TIMEOUT. [percent of that]
 inline constexpr int64_t kHealthHeardPercent = 60;
-// Heard within so long is heard just now: a flow that is swallowed is silent for longer. [ns]
+// Heard within this time is heard just now: a flow that is swallowed is silent for longer. [ns]
 inline constexpr int64_t kJustNowNs = 200 * kMillisecond;
-// So long the lanes are not looked at again. [ns]
+// How long the lanes are not looked at again. [ns]
 inline constexpr int64_t kLanesKeptNs = 100 * kMillisecond;
-// A root that its finder has not confirmed for so many looks is dropped. [looks]
+// A root is dropped if its finder has not confirmed it for this many looks. [looks]
 inline constexpr int64_t kStaleLooks = 6;
-// And so much more. [ns]
+// And for this long in addition. [ns]
 inline constexpr int64_t kStaleMoreNs = 2 * kSecond;
-// What was slow counts for so long, unless it is found so again. [stretches of TCPX_STALL_WARN]
+// How long what was slow counts, unless it is found so again. [stretches of TCPX_STALL_WARN]
 inline constexpr int64_t kSlowKeptLongs = 3;
 
 // == docs/healing.md: does the host answer
@@ -60,9 +60,9 @@ inline constexpr int64_t kSlowKeptLongs = 3;
 inline constexpr size_t kKnocksAtOnce = 8;
 // A question without an answer is given up: by then the kernel has asked three times more. [ns]
 inline constexpr int64_t kKnockPatienceNs = 8 * kSecond;
-// And not asked again for so long, so that others have their turn. [ns]
+// And not asked again for this long, so that others have their turn. [ns]
 inline constexpr int64_t kKnockAgainNs = 16 * kSecond;
-// What nobody has asked for so long is forgotten. [ns]
+// A host that nobody has asked about for this long is forgotten. [ns]
 inline constexpr int64_t kKnockForgottenNs = 60 * kSecond;
 
 }  // namespace tcpx::tuning

@@ -41,8 +41,8 @@ std::string LineOf(const ConnectionSetup& setup, size_t lanes, int traffic_class
                          setup.lanes[0].peer.ToString(), TrafficClassSuffix(traffic_class));
 }
 
-// NCCL makes one connection of a listen, and sees a line of each. Of one-sided transfers anybody with the ticket may
-// come, again and again.
+// NCCL makes one connection of each listen, and the log has a line for it. A listen for one-sided transfers can get
+// many, from anyone who has the ticket: these lines are limited.
 void LogAccepted(Listening* listening, const std::string& line) {
   uint64_t unsaid = 0;
   if (!listening->lines.May(MonotonicNanos(), &unsaid)) return;
@@ -266,7 +266,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   ready.line = LineOf(setup, lanes, pending->hello().traffic_class);
   ready.comm = std::make_unique<ReceiveComm>(std::move(setup));
   ready.comm->WatchInLoop();
-  if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, lanes_max, ready.comm->taker());
+  if (heals) resumed_->EnterInLoop(id, *of, {lanes, lanes_max, pending_.MayOpen(ready.place)}, ready.comm->taker());
   {
     MutexLock lock(of->mutex);
     if (!of->closed) {

@@ -1,4 +1,4 @@
-// acceptor.h: the listening sockets, one per interface of a device and process, and the hellos of those who dial them.
+// acceptor.h: the listening sockets, one per interface of a device and process, and the hellos of peers that dial them.
 //
 // Purpose: every listen of a device shares its socket (a fused device has one on each interface); its ticket, carried
 //          in the handle, tells whose peer a dialler is. All waiting for peers happens in the reactor; accept only

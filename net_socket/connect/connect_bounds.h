@@ -12,7 +12,7 @@
 
 namespace tcpx {
 
-// Without progress for so long, a connect or an accept is worth a WARN: longer than a lost SYN or two take.
+// Without progress for this long, a connect or an accept is worth a WARN: longer than a lost SYN or two take.
 inline constexpr int64_t kNoProgressNs = 5 * kSecond;
 
 // How long a whole connect may take: as if every try of a lane, and one more, ran out of time, with the pauses.

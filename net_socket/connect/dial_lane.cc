@@ -143,7 +143,7 @@ void DialLane::Dialled() {
   if (err != 0) {
     const absl::Status failed = ways_.Ended(err);
     if (err == ECONNREFUSED && owner_->RefusalIsFinal()) return GiveUp(failed, true);
-    err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
+    err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // A peer that refuses is found.
     return;
   }
   ways_.Found();

@@ -132,7 +132,7 @@ class DialLane final : public Reactor::Handler {
   const Answer& answer() const { return handshake_->answer(); }
 
  private:
-  // The only one who writes step_.
+  // The only function that writes step_.
   void MoveTo(DialStep to);
   void TryWay();
   // From then on, once it has its turn.

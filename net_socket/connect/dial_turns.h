@@ -25,7 +25,7 @@ class DialTurns {
  public:
   // Lanes to one peer at once: half of the room of an acceptor with 4096 descriptors.
   static constexpr int kLanesAtOnce = 512;
-  // Those that have begun count until they end. When none has ended for so long, they may wait for something that only
+  // Those that have begun count until they end. If none has ended for this long, they may wait for something that only
   // a later one brings, and count no more. Too short: a busy peer gets all of them at once after all.
   static constexpr int64_t kStalledNs = 5 * kSecond;
 

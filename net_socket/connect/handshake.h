@@ -44,7 +44,7 @@ class DialHandshake {
   std::string TakeSaid();
   char* room() { return bytes_ + have_; }
   size_t wants() const { return until_ - have_; }
-  // So many bytes have come into the room.
+  // `got` bytes have come into the room.
   void Took(size_t got);
 
   // True exactly when the answer is whole. With a secret an acceptance is proven; a refusal never is.

@@ -27,7 +27,8 @@ void KeyTurns::AwaitInLoop(const PeerSource& source, Waiter* waiter) {
 void KeyTurns::GiveUpInLoop(const PeerSource& source, Waiter* waiter) {
   const auto row = waiting_.find(source);
   if (row == waiting_.end()) return;
-  row->second.erase(std::remove(row->second.begin(), row->second.end(), waiter), row->second.end());
+  // Mostly the oldest, which makes room for others.
+  row->second.erase(std::find(row->second.begin(), row->second.end(), waiter));
   if (!row->second.empty()) return;
   waiting_.erase(row);
   circle_.erase(std::find(circle_.begin(), circle_.end(), source));

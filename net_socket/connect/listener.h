@@ -1,4 +1,4 @@
-// listener.h: one listening socket, and what it does when no descriptor is left for those who wait in its backlog.
+// listener.h: one listening socket, and what it does when no descriptor is left for peers that wait in its backlog.
 //
 // Purpose: accepts in portions, one in each turn of the loop: other sockets of the reactor get theirs, and a backlog
 //          that strangers fill is emptied, since a peer that finds it full comes again after a second. At the

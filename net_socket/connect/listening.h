@@ -25,14 +25,15 @@
 namespace tcpx {
 
 struct PortRange;
+class UnacceptedPlace;
 
 // Complete, and not accepted.
 struct Ready {
   ConnectionId id{};
   std::unique_ptr<ReceiveComm> comm;
-  bool established = false;           // its dialler has said so, and never begins anew
-  std::string line;                   // for the log, once it is accepted
-  std::shared_ptr<const void> place;  // among the unaccepted
+  bool established = false;  // its dialler has said so, and never begins anew
+  std::string line;          // for the log, once it is accepted
+  std::shared_ptr<UnacceptedPlace> place;
 };
 
 // One listen comm's part of the shared socket.
@@ -50,8 +51,8 @@ struct Listening {
   std::deque<Ready> ready TCPX_GUARDED_BY(mutex);
   bool closed TCPX_GUARDED_BY(mutex) = false;
   LineLimit lines;  // of accepted connections
-  // Those that are pending or ready.
-  const std::shared_ptr<std::atomic<int>> unaccepted = std::make_shared<std::atomic<int>>(0);
+  // Of those that are pending or ready, the one that gets all its lanes (unaccepted.h). In the reactor.
+  const std::shared_ptr<std::weak_ptr<UnacceptedPlace>> first = std::make_shared<std::weak_ptr<UnacceptedPlace>>();
 
   absl::flat_hash_set<ConnectionId> connections;  // pending, ready or accepted; in the reactor
 };

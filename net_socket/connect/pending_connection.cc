@@ -82,8 +82,13 @@ class PendingConnection::Lane final : public Reactor::Handler {
 };
 
 PendingConnection::PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello,
-                                     const Stirred* stirred)
-    : reactor_(reactor), listening_(std::move(listening)), stirred_(stirred), hello_(hello), lanes_(hello.lanes) {}
+                                     const Stirred* stirred, std::shared_ptr<UnacceptedPlace> given)
+    : place(std::move(given)),
+      reactor_(reactor),
+      listening_(std::move(listening)),
+      stirred_(stirred),
+      hello_(hello),
+      lanes_(hello.lanes) {}
 
 PendingConnection::~PendingConnection() {
   if (health_ != nullptr) health_->LeaveInLoop(hello_.connection_id);
@@ -110,11 +115,13 @@ HelloStatus PendingConnection::MakePlaceFor(const Hello& hello) {
 void PendingConnection::Add(const Hello& hello, LaneSocket socket) {
   if (lanes_[0] == nullptr || hello.lane == 0) from_ = socket.peer;
   lanes_[hello.lane] = std::make_unique<Lane>(this, hello, std::move(socket));
+  Count();
 }
 
 void PendingConnection::EndLane(size_t lane) {
   if (!whole_) {
     lanes_[lane].reset();
+    Count();
   } else {
     Prune();
   }
@@ -126,6 +133,7 @@ void PendingConnection::Prune() {
   for (auto& lane : lanes_) {
     if (lane != nullptr && lane->left()) lane.reset();
   }
+  Count();
 }
 
 bool PendingConnection::first_left() const { return lanes_[0] == nullptr || lanes_[0]->left(); }

@@ -20,6 +20,7 @@
 
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/connect/listening.h"
+#include "net_socket/connect/unaccepted.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/health/health_peer.h"
 #include "net_socket/message/wire.h"
@@ -36,7 +37,8 @@ class PendingConnection {
   enum class Word { kAwaited, kEstablished, kNonsense, kChanged };
 
   // `hello`: the first of its lanes.
-  PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello, const Stirred* stirred);
+  PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello, const Stirred* stirred,
+                    std::shared_ptr<UnacceptedPlace> place);
   ~PendingConnection();
 
   // Whether the hello's lane may come; if so, what it replaces and what else its dialler has given up is closed.
@@ -68,10 +70,13 @@ class PendingConnection {
 
   // The owner's.
   Reactor::TimerId timer{0, 0};
-  std::shared_ptr<const void> place;  // among the unaccepted
+  std::shared_ptr<UnacceptedPlace> place;  // holds the lanes that are here, and a health socket
 
  private:
   class Lane;
+
+  // Lanes have come or gone.
+  void Count() { place->Hold(1 + static_cast<int64_t>(present())); }
 
   Reactor* const reactor_;
   const std::shared_ptr<Listening> listening_;

@@ -10,15 +10,6 @@
 #include "net_socket/connect/connect_bounds.h"
 
 namespace tcpx {
-namespace {
-
-// Descriptors that it may come to have before it is accepted: lanes, which may be opened as soon as it is up, and a
-// health socket.
-int64_t PlacesOf(const Hello& hello, const Options& options) {
-  return 1 + (options.heal && LanesMayBePiloted(hello.lanes) ? kLanesPilotedMax : hello.lanes);
-}
-
-}  // namespace
 
 PendingConnections::PendingConnections(Runtime* runtime, AcceptWatch* watch, RejectedPeers* rejected,
                                        Established established)
@@ -32,6 +23,20 @@ bool PendingConnections::HasRoomInLoop(int64_t descriptors) const {
   return unaccepted_.HasRoom(descriptors, runtime_->health.unused_in_loop(), DescriptorLimit());
 }
 
+bool PendingConnections::HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors) const {
+  return unaccepted_.HasRoomFor(place, descriptors, runtime_->health.unused_in_loop(), DescriptorLimit());
+}
+
+std::function<bool()> PendingConnections::MayOpen(const std::shared_ptr<UnacceptedPlace>& place) const {
+  return [this, held = std::weak_ptr<UnacceptedPlace>(place)] {
+    const std::shared_ptr<UnacceptedPlace> unaccepted = held.lock();
+    if (unaccepted == nullptr) return true;
+    if (!HasRoomForInLoop(unaccepted, 1)) return false;
+    unaccepted->Hold(unaccepted->held() + 1);
+    return true;
+  };
+}
+
 // The first lane of a connection that is not pending.
 HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening) {
   const ConnectionId& id = hello.connection_id;
@@ -41,11 +46,10 @@ HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const std::sh
     listening->connections.erase(id);
   }
   if (hello.lane != 0) return HelloStatus::kBadLane;
-  const int64_t places = PlacesOf(hello, runtime_->options);
-  if (*listening->unaccepted > 0 && !HasRoomInLoop(places)) return HelloStatus::kUnaccepted;
+  const std::shared_ptr<UnacceptedPlace> place = unaccepted_.MakePlace(listening->first);
+  if (!HasRoomForInLoop(place, 2)) return HelloStatus::kUnaccepted;  // Its lane, and a health socket.
   listening->connections.insert(id);
-  auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &stirred_);
-  pending->place = unaccepted_.Take(places, listening->unaccepted);
+  auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &stirred_, place);
   AwaitInLoop(id, pending.get());
   pending_.emplace(id, std::move(pending));
   return HelloStatus::kAccepted;
@@ -61,6 +65,10 @@ HelloStatus PendingConnections::AdmitInLoop(const Hello& hello, const std::share
   if (pending->listening() != listening) return HelloStatus::kBadLane;
   const HelloStatus place = pending->MakePlaceFor(hello);
   if (place != HelloStatus::kAccepted) return place;
+  if (!HasRoomForInLoop(pending->place, 1)) {
+    DropIfEmptyInLoop(hello.connection_id);
+    return HelloStatus::kUnaccepted;
+  }
   runtime_->health.LookInLoop(HealthTag(hello.connection_id));
   *out = pending;
   return HelloStatus::kAccepted;

@@ -7,7 +7,6 @@
 // Errors:  as answers to the dialler; a connection whose dialler talks nonsense is dropped.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,40 +18,9 @@
 #include "net_socket/connect/listening.h"
 #include "net_socket/connect/pending_connection.h"
 #include "net_socket/connect/rejected_peers.h"
+#include "net_socket/connect/unaccepted.h"
 
 namespace tcpx {
-
-// What connections hold that the application has not accepted.
-// Purpose: who has a ticket can complete connections, dial health sockets for none, and take every descriptor with
-//          them. All of these together get a quarter of the process's; beyond that a listen has one connection, which
-//          is what NCCL makes of each: so no crowd takes a peer's place.
-// Threads: any.
-// Units:   descriptors.
-// Lifetime: a place may outlive this.
-class Unaccepted {
- public:
-  // One of so many parts of its descriptors a process has for them.
-  static constexpr int64_t kShare = 4;
-
-  // Those of one connection, until it is accepted or gone. `of_listen`: counts the connections of its listen.
-  std::shared_ptr<const void> Take(int64_t descriptors, std::shared_ptr<std::atomic<int>> of_listen) {
-    ++*of_listen;
-    *taken_ += descriptors;
-    const auto give_back = [taken = taken_, descriptors, of_listen](const void*) {
-      *taken -= descriptors;
-      --*of_listen;
-    };
-    return std::shared_ptr<const void>(taken_.get(), give_back);
-  }
-
-  // Whether so many more fit, with `others` that are held already. `limit`: of the process; below 0: unknown.
-  bool HasRoom(int64_t descriptors, int64_t others, int64_t limit) const {
-    return limit < 0 || *taken_ + others + descriptors <= limit / kShare;
-  }
-
- private:
-  const std::shared_ptr<std::atomic<int64_t>> taken_ = std::make_shared<std::atomic<int64_t>>(0);
-};
 
 class PendingConnections {
  public:
@@ -63,6 +31,8 @@ class PendingConnections {
 
   // Whether the hello's lane may come, to *out.
   HelloStatus AdmitInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening, PendingConnection** out);
+  // Asks, in the reactor, for one more lane of a connection that is established: counted until it is accepted.
+  std::function<bool()> MayOpen(const std::shared_ptr<UnacceptedPlace>& place) const;
   void AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending);
   // A health socket is asked for: closes what its diallers have given up. Whether it may come: unless it is for a
   // connection that is here it is one more that nobody uses.
@@ -79,6 +49,7 @@ class PendingConnections {
 
  private:
   bool HasRoomInLoop(int64_t descriptors) const;
+  bool HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors) const;
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   // Those whose health socket it is.
   std::vector<ConnectionId> OfTagInLoop(uint64_t tag) const;

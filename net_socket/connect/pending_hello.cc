@@ -1,6 +1,7 @@
 #include "net_socket/connect/pending_hello.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -9,15 +10,16 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/socket.h"
 
 namespace tcpx {
 namespace {
 
 // Sockets that may be silent at the same time. Too low: a burst of real peers is cut; too high: descriptors run out.
 constexpr long kHellosMax = 4096;
-// So many there may always be, however few descriptors are left: peers come in bursts.
+// This many may always wait, however few descriptors are left: peers come in bursts.
 constexpr long kHellosMin = 16;
-// For so long after descriptors were scarce a newcomer takes another's place: its number, which became free, is a low
+// For this long after descriptors were scarce a newcomer takes another's place: its number, which became free, is a low
 // one and tells nothing.
 constexpr int64_t kScarceNs = kSecond;
 
@@ -36,6 +38,11 @@ bool DescriptorsAreScarce(int fd) {
 // A fresh socket has room for all that a handshake says.
 bool Send(int fd, const std::string& bytes) {
   return send(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+bool HasEnded(int fd) {
+  pollfd end{fd, POLLRDHUP, 0};
+  return poll(&end, 1, 0) > 0;
 }
 
 }  // namespace
@@ -59,19 +66,16 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
     if (!reactor().WatchInLoop(socket.fd.get(), kSpeaks, this).ok()) Forget(HelloStatus::kCrowd);
   }
 
-  void OnEvents(uint32_t events) override {
-    if (!socket.handshake.MakesKeys()) return Hear();
-    // Until its turn it is silenced: but for the end of both directions, which the kernel tells for ever.
-    if (waits_ && (events & (EPOLLERR | EPOLLHUP)) != 0) return Forget(HelloStatus::kScan);
-    if (waits_) return;
+  // The kernel has fallen silent about it until it is asked again (EPOLLONESHOT).
+  void OnEvents(uint32_t) override {
     waits_ = true;
-    reactor().ChangeInLoop(socket.fd.get(), 0);
     hellos_->turns_.AwaitInLoop(source, this);
   }
 
   void KeyTurnInLoop() override {
     waits_ = false;
-    reactor().ChangeInLoop(socket.fd.get(), kSpeaks);
+    // A stranger who has left is not worth a key agreement.
+    if (socket.handshake.MakesKeys() && HasEnded(socket.fd.get())) return Forget(HelloStatus::kScan);
     Hear();
   }
 
@@ -80,13 +84,13 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
   HelloSocket socket;
 
  private:
-  static constexpr uint32_t kSpeaks = EPOLLIN | EPOLLRDHUP;
+  static constexpr uint32_t kSpeaks = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT;
 
   Reactor& reactor() { return hellos_->runtime_->reactor; }
 
   void Hear() {
     const ssize_t got = recv(socket.fd.get(), socket.handshake.room(), socket.handshake.wants(), MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+    if (got < 0 && IsTransientErrno(errno)) return Listen();
     if (got <= 0) return Forget(HelloStatus::kScan);
     socket.handshake.Took(static_cast<size_t>(got));
     switch (socket.handshake.state()) {
@@ -103,8 +107,11 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
 
   void Speak() {
     const std::string said = socket.handshake.TakeSaid();
-    if (!said.empty() && !Send(socket.fd.get(), said)) Forget(HelloStatus::kUnfinished);
+    if (!said.empty() && !Send(socket.fd.get(), said)) return Forget(HelloStatus::kUnfinished);
+    Listen();
   }
+
+  void Listen() { reactor().ChangeInLoop(socket.fd.get(), kSpeaks); }
 
   // A peer that has sent something is neither silent nor a scanner.
   void Forget(HelloStatus why) {

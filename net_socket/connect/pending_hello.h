@@ -8,7 +8,7 @@
 //          peer for a crowd.
 // Threads: the reactor.
 // States:  hello -> whole (handed on), refused or forgotten.
-// Errors:  none; who is no peer gets a line in the log (rejected_peers.h).
+// Errors:  none; a socket that is no peer's gets a line in the log (rejected_peers.h).
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct HelloSocket {
 
 class PendingHellos {
  public:
-  // One of so many parts of its descriptors, the last, a process keeps for its own sockets and files.
+  // A process keeps the last one of this many parts of its descriptors for its own sockets and files.
   static constexpr long kSpareShare = 8;
 
   // `known`: whether the hello's ticket is one that is open.

@@ -1,4 +1,4 @@
-// rejected_peers.h: what the log says of those who reach a listening port and are no peers.
+// rejected_peers.h: what the log says about sockets that reach a listening port and are no peer's.
 //
 // Purpose: one line for each kind of rejection at once, then one for all that came within a minute, with their number:
 //          an operator learns that somebody knocks, and a scanner does not fill the disk.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "net_socket/connect/listening.h"
 #include "net_socket/connect/tuning.h"
 
 namespace tcpx {
@@ -17,17 +18,16 @@ struct ResumedLanes::Resuming {
   const std::shared_ptr<Seals> seals;
 };
 
-void ResumedLanes::EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes,
-                               size_t lanes_max, Link<SocketTaker> taker) {
+void ResumedLanes::EnterInLoop(const ConnectionId& id, const Listening& of, Lanes lanes, Link<SocketTaker> taker) {
   if (ends_.size() >= sweep_at_) {
     absl::erase_if(ends_, [](const auto& end) { return end.second.taker.cut(); });
     sweep_at_ = std::max<size_t>(16, 2 * ends_.size());
   }
   End end;
-  end.ticket = ticket;
-  end.device = device;
-  end.lanes = lanes;
-  end.attempts.resize(lanes_max);
+  end.ticket = of.ticket;
+  end.device = of.opened;
+  end.attempts.resize(lanes.most);
+  end.lanes = std::move(lanes);
   end.taker = std::move(taker);
   ends_[id] = std::move(end);
 }
@@ -42,9 +42,10 @@ HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello, const Device** device)
   if (found == ends_.end() || found->second.ticket != hello.ticket) return HelloStatus::kGone;
   End& end = found->second;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
-  if (hello.lanes != end.lanes || hello.lane >= end.attempts.size()) return HelloStatus::kBadLane;
+  if (hello.lanes != end.lanes.count || hello.lane >= end.attempts.size()) return HelloStatus::kBadLane;
   uint32_t& latest = end.attempts[hello.lane];
   if (hello.attempt <= latest) return HelloStatus::kDuplicateLane;
+  if (latest == 0 && hello.lane >= end.lanes.count && !end.lanes.may_open()) return HelloStatus::kUnaccepted;
   latest = hello.attempt;
   *device = end.device;
   return HelloStatus::kAccepted;
@@ -53,6 +54,7 @@ HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello, const Device** device)
 void ResumedLanes::HelloInLoop(HelloSocket socket) {
   const Device* device = nullptr;
   const HelloStatus status = AdmitInLoop(socket.hello(), &device);
+  if (status == HelloStatus::kUnaccepted) return;  // Without an answer: a peer dials again.
   if (status != HelloStatus::kAccepted) return AnswerInLoop(socket, status, 0);
   configure_(socket.fd.get(), socket.hello(), device);
   const auto resuming = std::make_shared<Resuming>(std::move(socket));

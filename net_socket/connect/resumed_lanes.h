@@ -25,6 +25,7 @@
 namespace tcpx {
 
 struct Device;
+struct Listening;
 
 class ResumedLanes {
  public:
@@ -34,10 +35,13 @@ class ResumedLanes {
   ResumedLanes(Runtime* runtime, PendingHellos* hellos, Configure configure)
       : runtime_(runtime), hellos_(hellos), configure_(std::move(configure)) {}
 
-  // A connection that heals. It began with `lanes`, and may come to `lanes_max`. `device` outlives the process's use of
-  // the plugin.
-  void EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes, size_t lanes_max,
-                   Link<SocketTaker> taker);
+  struct Lanes {
+    size_t count = 0;                // at first
+    size_t most = 0;                 // that it may come to
+    std::function<bool()> may_open;  // one more just now
+  };
+  // A connection that heals, of a listen whose device outlives the process's use of the plugin.
+  void EnterInLoop(const ConnectionId& id, const Listening& of, Lanes lanes, Link<SocketTaker> taker);
   // Whose connection the hello names, with its ticket; null: nobody's that heals.
   const Device* KnownInLoop(const Hello& hello) const;
   // A hello of kind kResume: answers it, soon.
@@ -48,7 +52,7 @@ class ResumedLanes {
   struct End {
     Ticket ticket{};
     const Device* device = nullptr;
-    size_t lanes = 0;                // at first
+    Lanes lanes;
     std::vector<uint32_t> attempts;  // the latest, by lane
     Link<SocketTaker> taker;
   };

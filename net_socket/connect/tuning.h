@@ -25,7 +25,7 @@ inline constexpr int64_t kAnswerNs = 3 * kSecond;
 inline constexpr int64_t kPauseMinNs = 10 * kMillisecond;
 // Longest pause. [ns]
 inline constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
-// While a connection begins: a bulk lane whose path has failed so often takes another lane's. [dials]
+// While a connection begins: a bulk lane whose path has failed this often takes another lane's. [dials]
 inline constexpr int kTriesOfOwnPath = 2;
 // How long a lane that only wants to return to its path tries. [ns]
 inline constexpr int64_t kReturnNs = 3 * kSecond;
@@ -33,7 +33,7 @@ inline constexpr int64_t kReturnNs = 3 * kSecond;
 inline constexpr int64_t kOpenNs = 3 * kSecond;
 // From one question whether a lane is given up to the next, once it could be. [ns]
 inline constexpr int64_t kAskOverdueNs = 500 * kMillisecond;
-// A connection that is in use just now is asked again after so long. [ns]
+// A connection that is in use just now is asked again after this. [ns]
 inline constexpr int64_t kInUseNs = 100 * kMicrosecond;
 
 }  // namespace tcpx::tuning

@@ -32,7 +32,7 @@ class Tie {
   Link<Target> To(Target* target) const {
     return Link<Target>(knot_, target);
   }
-  // Waits for those who use a link just now.
+  // Waits for the threads that use a link just now.
   void Cut() {
     MutexLock lock(knot_->mutex);
     knot_->cut = true;
@@ -49,7 +49,7 @@ class Tie {
   const std::shared_ptr<Knot> knot_;
 };
 
-// At those who use the target. Links of one tie are equal.
+// Held by the users of the target. Links of one tie are equal.
 template <typename Target>
 class Link {
  public:

@@ -117,7 +117,7 @@ bool ProgressThread::ServeQueue() {
   if (lane == nullptr) return false;
   while (lane != nullptr) {
     PoolLane* next = lane->next_.load(std::memory_order_relaxed);
-    // From here on a kick queues it again. What those who found it queued wrote before is seen, whatever its order:
+    // From here on a kick queues it again. What threads that found it queued wrote before is seen, whatever its order:
     // this reads their mark, which a plain store would only replace.
     lane->queued_.exchange(false, std::memory_order_seq_cst);
     Serve(lane);

@@ -117,7 +117,7 @@ class ProgressPool {
   ~ProgressPool();
 
   // A thread without a place of its own runs where its creator may. `choice`: auto and io_uring both mean a ring, and
-  // epoll where one thread gets none; who asked for io_uring learns that by a WARN.
+  // epoll where one thread gets none; a user who asked for io_uring then gets a WARN.
   absl::Status Start(EngineChoice choice, int threads, const std::vector<ThreadPlace>& places, int64_t spin_ns);
   int threads() const { return static_cast<int>(threads_.size()); }
   // Ends the threads; lanes that are still attached stay where they are. For unloading and exit.

@@ -176,8 +176,8 @@ void Reactor::CancelTimerInLoop(TimerId id) {
 }
 
 // Timers come after what has arrived: after a pause (a stopped process, a suspended machine) both are due, and a
-// deadline must not judge a peer whose answer is there already. So those run that were due before the latest look. Who
-// keeps more descriptors busy than a look takes delays them no longer than kTimersWaitNs.
+// deadline must not judge a peer whose answer is there already. So those run that were due before the latest look. More
+// busy descriptors than a look takes delay them no longer than kTimersWaitNs.
 void Reactor::Run() {
   pthread_setname_np(pthread_self(), "tcpx-house");
   epoll_event events[kEvents];

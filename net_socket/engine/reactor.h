@@ -55,7 +55,7 @@ class Reactor {
   // A deadline for somebody else, `after_ns` from now. Where it would be served late by more than kStandstillNs
   // (tuning.h), this process itself was stopped: it then runs once more, so that nobody is judged for that.
   TimerId AddDeadlineInLoop(int64_t after_ns, std::function<void()> function);
-  // Runs `function` after so long, then again and again: it says how long until the next time, or kOver. The id serves
+  // Runs `function` after this long, then again and again: it returns the time to the next run, or kOver. The id serves
   // for all times, also from within the function. With Deadline each time is one as above.
   using Repeated = std::function<int64_t()>;
   static constexpr int64_t kOver = -1;

@@ -38,8 +38,8 @@ struct SocketOffer {
   uint64_t position = 0;
   // What seals it; null: it is not encrypted.
   std::shared_ptr<Seals> seals;
-  // It has taken its place; a receiver has taken so many bytes of the stream, and a sender says 1 if it sends some of
-  // them again, else 0. In the reactor.
+  // It has taken its place. `taken`: bytes of the stream that a receiver has taken; a sender says 1 if it sends some
+  // of them again, else 0. In the reactor.
   std::function<void(uint64_t taken)> done;
 };
 

@@ -16,7 +16,7 @@ inline constexpr int64_t kStandstillNs = kSecond;
 // Timers wait this long for what has arrived, if that does not end: long enough to serve what a standstill has left,
 // short compared with every deadline. [ns]
 inline constexpr int64_t kTimersWaitNs = 10 * kMillisecond;
-// A lost socket is read to its end by so much at once. [bytes]
+// A lost socket is read to its end in pieces of this size. [bytes]
 inline constexpr size_t kFrozenReadBytes = 256 << 10;
 // Interrupted reads, or reads without memory, in a row, before that ends. [reads]
 inline constexpr int kVainReadsMax = 1000;

@@ -60,10 +60,7 @@ GpuPool::~GpuPool() {
     if (usable && slot->event != nullptr) (void)api.event_destroy(slot->event);
   }
   if (usable && stream_ != nullptr) (void)api.stream_destroy(stream_);
-  for (const Pinned& pinned : pinned_) {
-    if (usable) (void)api.host_unregister(pinned.data);
-    (void)munmap(pinned.data, pinned.bytes);
-  }
+  for (const Pinned& pinned : pinned_) Unpin(pinned);
 }
 
 absl::StatusOr<char*> GpuPool::Pin(size_t bytes) {
@@ -79,6 +76,13 @@ absl::StatusOr<char*> GpuPool::Pin(size_t bytes) {
   }
   pinned_.push_back({static_cast<char*>(data), bytes});
   return static_cast<char*>(data);
+}
+
+// Where the context is gone this fails, and there is nothing to do about it.
+void GpuPool::Unpin(const Pinned& pinned) {
+  GpuScope scope(*driver_, place_.context);
+  if (scope.status().ok()) (void)driver_->api().host_unregister(pinned.data);
+  (void)munmap(pinned.data, pinned.bytes);
 }
 
 absl::Status GpuPool::PrepareSlot(GpuSlot* slot, char* data) {
@@ -125,10 +129,16 @@ absl::Status GpuPool::PinExtra() {
   if (!scope.status().ok()) return scope.status();
   auto memory = Pin(slot_bytes_);
   if (!memory.ok()) return memory.status();
-  extra_.push_back(std::make_unique<GpuSlot>());
-  const absl::Status status = PrepareSlot(extra_.back().get(), *memory);
-  if (status.ok()) extra_free_.push_back(extra_.back().get());
-  return status;
+  auto slot = std::make_unique<GpuSlot>();
+  const absl::Status status = PrepareSlot(slot.get(), *memory);
+  if (!status.ok()) {
+    Unpin(pinned_.back());
+    pinned_.pop_back();
+    return status;
+  }
+  extra_free_.push_back(slot.get());
+  extra_.push_back(std::move(slot));
+  return absl::OkStatus();
 }
 
 absl::Status GpuPool::ReserveExtra(size_t count) {

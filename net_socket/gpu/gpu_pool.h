@@ -79,7 +79,13 @@ class GpuPool {
  private:
   GpuPool(const GpuDriver* driver, const GpuPlace& place, size_t slot_bytes);
 
+  struct Pinned {
+    char* data;
+    size_t bytes;
+  };
+
   absl::StatusOr<char*> Pin(size_t bytes) TCPX_REQUIRES(mutex_);
+  void Unpin(const Pinned& pinned);
   absl::Status PrepareSlot(GpuSlot* slot, char* data);
   absl::Status PinExtra() TCPX_REQUIRES(mutex_);
 
@@ -93,10 +99,6 @@ class GpuPool {
   // meanwhile is known from one that stalled.
   std::atomic<uint64_t> free_{0};
 
-  struct Pinned {
-    char* data;
-    size_t bytes;
-  };
   Mutex mutex_;
   std::vector<Pinned> pinned_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<GpuSlot>> extra_ TCPX_GUARDED_BY(mutex_);

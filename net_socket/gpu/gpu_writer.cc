@@ -1,7 +1,12 @@
 #include "net_socket/gpu/gpu_writer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
 
 namespace tcpx {
 namespace {
@@ -11,6 +16,8 @@ constexpr size_t kWords = 64;
 // Additions that are not written: a receiver takes no more of its peer's meanwhile.
 constexpr size_t kAdditionsMax = 1024;
 constexpr size_t kWordsBytes = kWords * sizeof(uint64_t);
+// From one look at the stream to the next, of a thread that waits for it. A guess.
+constexpr unsigned kNapUs = 50;
 
 CuAddress Address(const void* data) { return reinterpret_cast<CuAddress>(data); }
 
@@ -31,10 +38,9 @@ absl::StatusOr<std::unique_ptr<GpuWriter>> GpuWriter::Open(GpuPool* pool) {
   return writer;
 }
 
-// The context may be gone, and the driver too: what fails here, fails.
+// The context may be gone, and the driver too: what fails here, fails. Groups have waited for what they gave.
 GpuWriter::~GpuWriter() {
   if (stream_ != nullptr) {
-    Await();
     GpuScope scope(pool_->driver(), context());
     if (scope.status().ok()) (void)api().stream_destroy(stream_);
   }
@@ -144,11 +150,19 @@ bool GpuWriter::Reached(uint64_t number) const {
   return done_.number >= number;
 }
 
-absl::Status GpuWriter::Poll() {
+absl::Status GpuWriter::Poll(uint64_t* steps) {
   MutexLock lock(mutex_);
+  *steps = done_.steps;
   if (!status_.ok() || done_.number == last_) return status_;
   GpuScope scope(pool_->driver(), context());
-  return Enter(scope).ok() ? Move() : status_;
+  const absl::Status status = Enter(scope).ok() ? Move() : status_;
+  *steps = done_.steps;
+  return status;
+}
+
+bool GpuWriter::idle() const {
+  MutexLock lock(mutex_);
+  return done_.number == last_;
 }
 
 absl::Status GpuWriter::Move() {
@@ -170,16 +184,32 @@ absl::Status GpuWriter::Move() {
   return status_;
 }
 
-// Where the context is gone, its copies are, too.
-void GpuWriter::Await() {
-  MutexLock lock(mutex_);
-  const uint64_t until = last_;
+// Where the context is gone, its copies are, too. After an error nothing more is given to the stream.
+bool GpuWriter::Over(uint64_t until) {
   GpuScope scope(pool_->driver(), context());
-  if (!scope.status().ok()) return;
-  do {
-    if (status_.ok()) Move().IgnoreError();
-    (void)api().stream_synchronize(stream_);
-  } while (status_.ok() && done_.number < until);
+  if (!scope.status().ok()) return true;
+  if (status_.ok()) Move().IgnoreError();
+  if (status_.ok()) return done_.number >= until;
+  if (!drains_ && api().event_record(slot_->event, stream_) != kCuSuccess) return true;
+  drains_ = true;
+  return api().event_query(slot_->event) != kCuNotReady;
+}
+
+absl::Status GpuWriter::Await(int64_t patience_ns) {
+  const uint64_t until = last();
+  const int64_t began_ns = MonotonicNanos();
+  for (;; usleep(kNapUs)) {
+    MutexLock lock(mutex_);
+    if (Over(until)) return absl::OkStatus();
+    if (!stuck_ && MonotonicNanos() - began_ns < patience_ns) continue;
+    stuck_ = true;
+    const absl::Status stuck = absl::AbortedError(
+        absl::StrFormat("the GPU has not carried out copies of one-sided transfers for %.1f s (TCPX_PEER_TIMEOUT): "
+                        "does a kernel keep them back?",
+                        static_cast<double>(patience_ns) * 1e-9));
+    if (status_.ok()) status_ = stuck;
+    return stuck;
+  }
 }
 
 void GpuWriter::Forget(const char* data, size_t bytes) {

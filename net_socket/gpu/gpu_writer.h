@@ -7,10 +7,10 @@
 //          in which they came.
 //
 //   number = writer.last(); ... writer.Poll() ... writer.Reached(number)
-// Threads: any. Await waits.
+// Threads: any. Await waits, without the lock: other groups go on meanwhile.
 // Lifetime: the hub's. Memory that it is given is in use until it is reached.
-// Units:   bytes.
-// Errors:  kAborted with the driver's text; the first one sticks.
+// Units:   bytes; nanoseconds.
+// Errors:  kAborted with the driver's text, or that the GPU carries out nothing; the first one sticks.
 // Source:  CUDA Driver API, cuStreamWriteValue64: a barrier for all earlier writes comes before it unless forbidden.
 #pragma once
 
@@ -43,7 +43,7 @@ class GpuWriter {
   absl::Status Copy(char* to, const char* from, size_t bytes);
   // To the aligned word at `at`. `ours`: nobody else writes it until Forget.
   absl::Status Add(char* at, uint64_t add, bool ours);
-  // False: so many additions wait that a peer's should wait with the peer.
+  // False: too many additions wait, and a peer's next ones should wait with the peer.
   bool MayAdd() const;
   // It has had an error: no group should begin to use it.
   bool failed() const;
@@ -52,9 +52,13 @@ class GpuWriter {
   uint64_t last() const;
   // All up to that number is in the memory.
   bool Reached(uint64_t number) const;
-  absl::Status Poll();
-  // Returns once all that was given before is in the memory, or never will be. For deregMr and closing only.
-  void Await();
+  // *steps: how much the stream has carried out.
+  absl::Status Poll(uint64_t* steps);
+  // All that was given is in the memory.
+  bool idle() const;
+  // Returns once all that was given before is in the memory, or never will be. For deregMr and closing only. An error:
+  // the GPU has not carried it out within `patience_ns`, and may still; nobody waits for that again.
+  absl::Status Await(int64_t patience_ns);
   // Words there may be anybody's from now on.
   void Forget(const char* data, size_t bytes);
 
@@ -78,6 +82,8 @@ class GpuWriter {
   // What a call gave that put something into the stream.
   absl::Status Step(int result, const char* call) TCPX_REQUIRES(mutex_);
   absl::Status Move() TCPX_REQUIRES(mutex_);
+  // Nothing that was given up to number `until` is under way.
+  bool Over(uint64_t until) TCPX_REQUIRES(mutex_);
   absl::Status BeginAdditions() TCPX_REQUIRES(mutex_);
   absl::Status EndAdditions() TCPX_REQUIRES(mutex_);
   // Null: no room.
@@ -93,10 +99,12 @@ class GpuWriter {
   uint64_t steps_ TCPX_GUARDED_BY(mutex_) = 0;      // given to the stream
   uint64_t ring_head_ TCPX_GUARDED_BY(mutex_) = 0;  // grows for ever
   bool marked_ TCPX_GUARDED_BY(mutex_) = false;     // the event is on its way to `mark_`
+  bool drains_ TCPX_GUARDED_BY(mutex_) = false;     // the event is the last step of a stream that has failed
+  bool stuck_ TCPX_GUARDED_BY(mutex_) = false;      // somebody has waited in vain
   Mark mark_ TCPX_GUARDED_BY(mutex_);
   Mark done_ TCPX_GUARDED_BY(mutex_);
   std::deque<Addition> additions_ TCPX_GUARDED_BY(mutex_);               // not written
-  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                           // words of the first so many are on their way
+  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                           // of the first: their words are on the way
   uint64_t read_at_ TCPX_GUARDED_BY(mutex_) = 0;                         // the step that brings them
   absl::flat_hash_map<char*, uint64_t*> words_ TCPX_GUARDED_BY(mutex_);  // their values, here or on their way
   absl::flat_hash_map<char*, uint64_t> known_ TCPX_GUARDED_BY(mutex_);   // words that only this writes

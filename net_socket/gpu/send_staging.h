@@ -72,9 +72,9 @@ class SendStaging {
 
   const std::unique_ptr<GpuAllowance> slots_;
   Queue<Message> waiting_;
-  size_t copied_ = 0;  // of the first that waits: copies of so many bytes were started
+  size_t copied_ = 0;  // of the first that waits: how many bytes have a copy that was started
   Queue<Step> steps_;
-  size_t ready_ = 0;  // the first so many steps may be posted
+  size_t ready_ = 0;  // how many of the first steps may be posted
   GpuSlot* posted_[GpuAllowance::kSlots] = {};
   int posted_count_ = 0;
 };

@@ -98,7 +98,7 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
     return Finding::kFine;
   }
   See(&one, now_ns);
-  // A window that is shut, and whose probes are answered, is as good: the peer is the one who waits.
+  // A window that is shut, and whose probes are answered, is as good: it is the peer that waits.
   const bool peer_waits =
       info.established && info.window_closed() && info.heard_ms() * kMillisecond < silence_ns_ / tuning::kHeardParts;
   Acked(lane, info, now_ns);
@@ -153,7 +153,7 @@ int64_t Arbiter::TakeFirstDial(int lane, int64_t now_ns) {
   return at_ns;
 }
 
-// All who wait ask again at the same time, in the order in which they asked before: timers keep it.
+// All lanes that wait ask again at the same time, in the order in which they asked before: timers keep it.
 int64_t Arbiter::TakeDialTurn(int lane, bool first, int64_t now_ns) {
   if (first && at(lane).still == 0) return 0;
   const int64_t at_ns = turn_ns_ + tuning::kVainDialsNs;

@@ -1,8 +1,9 @@
-// arbiter.h: decides what is gone: a peer's process, a lane's socket, a connection. Pure.
+// arbiter.h: decides whether a peer's process, a lane's socket or a connection is gone. Pure.
 //
-// Purpose: one place decides, from what others have seen. Two rules: nothing is final while something of that process
-//          is heard; and a stream that has work and moves no byte for TCPX_PEER_TIMEOUT is an error, however many
-//          sockets it gets, unless the peer waits itself: its window is shut, and it answers.
+// Purpose: takes all of these decisions in one place, from what other classes have observed. Two rules. Nothing is
+//          final while anything of the peer's process is heard. A stream that has work but moves no byte for
+//          TCPX_PEER_TIMEOUT is an error, however many sockets it gets, unless the peer itself waits: its window is
+//          shut, and it answers probes.
 // Threads: one at a time. Units: bytes; nanoseconds of MonotonicNanos. Errors: none. Source of constants: tuning.h.
 #pragma once
 
@@ -17,20 +18,21 @@ namespace tcpx {
 
 // What is known of a process that may be gone.
 struct ProcessEvidence {
-  bool up = false;          // a socket of it is up, of any of its connections
-  bool in_order = false;    // one that was lost has ended in order, as those of a process that ends
-  int64_t lost_ns = 0;      // it has had no socket for so long
-  int64_t refused_ns = -1;  // its port has refused, and nothing else came, for so long; negative: nobody dials it
-  int64_t rtt_ns = 0;       // of the path to it
+  bool up = false;          // one of its sockets is up, in any connection
+  bool in_order = false;    // a lost socket ended with a FIN, as the sockets of an ending process do
+  int64_t lost_ns = 0;      // how long it has had no socket
+  int64_t refused_ns = -1;  // how long its port has only refused; negative: nobody dials it
+  int64_t rtt_ns = 0;       // round trip of the path to it
 };
 bool IsGone(const ProcessEvidence& process);
 
-// Refusals by a port in a row.
+// Refusals of one port, in a row.
 class Refusals {
  public:
-  // Counts one more. Returns for how long there was nothing else; a refusal long after the one before begins anew.
+  // Counts a refusal. Returns how long the port has only refused. A refusal long after the previous one starts again
+  // at 0.
   int64_t ForNs(int64_t now_ns);
-  // Something else has come.
+  // The port did something other than refuse.
   void Forget() { since_ns_ = 0; }
 
  private:
@@ -38,95 +40,99 @@ class Refusals {
   int64_t latest_ns_ = 0;
 };
 
-// What sockets in a row that move no byte have in common.
+// Why a lane's sockets, one after the other, have moved no byte.
 enum class Vain : uint8_t { kNone, kSilent, kReset };
 
 // The lanes of one end of a connection.
 class Arbiter {
  public:
   enum class Loss { kDied, kSilent, kOther };
-  // kSuspect: another socket may be tried. kVain: no socket moves a byte.
+  // kSuspect: another socket may be tried. kVain: no socket has moved a byte for too long: an error.
   enum class Finding { kFine, kSuspect, kVain };
+  // How the kernel probes a shut window: as before, every second, or at its own pace.
   enum class Probing { kAsIs, kOften, kFreely };
 
-  // `silence_ns`: TCPX_PEER_TIMEOUT. `alone_ns`: TCPX_RECONNECT_TIMEOUT, and what this end waits longer.
+  // `silence_ns`: TCPX_PEER_TIMEOUT. `alone_ns`: TCPX_RECONNECT_TIMEOUT; at the dialled end plus kDiallerGivesUpNs.
   Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns);
 
   // The lane has lost its socket.
   void Lost(int lane, Loss how);
-  // Before that: how much was acknowledged on it, and what it holds. One that holds nothing has no work.
+  // Call before Lost, with the old socket's TCP_INFO. A lane that holds nothing has no work.
   void Acked(int lane, const LaneTcpInfo& info, int64_t now_ns);
   // What is known of a stream when its lane gets a socket.
   struct Stream {
-    uint64_t position = 0;                         // of what has been taken of it
-    bool owes = false;                             // this end has sent something that is to be sent again
-    std::optional<uint64_t> acked = std::nullopt;  // by the new socket so far: its hello; nullopt: not known
+    uint64_t position = 0;                         // how many of its bytes have been taken
+    bool owes = false;                             // this end must send some bytes again
+    std::optional<uint64_t> acked = std::nullopt;  // bytes acknowledged on the new socket (its hello); nullopt: unknown
   };
-  // The lane has another socket.
+  // The lane has a new socket.
   void Back(int lane, const Stream& stream, int64_t now_ns);
-  // Four times a second: the lane's socket.
+  // Call four times a second while the lane has a socket.
   Finding Look(int lane, const LaneTcpInfo& info, int64_t now_ns);
-  // The same for a lane that waits for another socket. `alone`: no lane is up.
+  // The same while the lane waits for a new socket. `alone`: no lane is up.
   Finding LookAtLost(int lane, bool alone, int64_t now_ns);
-  // Before each such look: requests that no other lane can move make no progress since then; 0: there are none, or they
-  // do.
+  // Call before LookAtLost. `since_ns`: since when requests that only this lane can move have made no progress; 0:
+  // there are none, or they move.
   void Awaited(int lane, int64_t since_ns) { at(lane).awaited_ns = since_ns; }
-  // The peer said then that it has posted nothing: what is awaited is so since then. 0: it has not.
+  // When the peer last said that it has posted nothing: requests count as waiting only from then on. 0: it has not said
+  // so.
   void PeerWaited(int64_t at_ns) { peer_waited_ns_ = at_ns; }
-  // The lane's socket holds nothing.
+  // Call instead of Look if the lane's socket holds nothing.
   void LookAtIdle(int lane, int64_t now_ns);
-  // Some times within TCPX_PEER_TIMEOUT: true when nobody answers on the lane's socket.
+  // Call several times within TCPX_PEER_TIMEOUT. True: nobody answers on the lane's socket.
   bool Dead(int lane, const LaneTcpInfo& info, int64_t now_ns) {
     return at(lane).liveness.Dead(info, now_ns, silence_ns_);
   }
   // How often the kernel is to probe the lane's window from now on.
   Probing Probes(int lane, const LaneTcpInfo& info);
-  // The lane's socket holds nothing, or there is none.
+  // Call if the lane's socket holds nothing, or the lane has none: Dead starts again.
   void ForgetLife(int lane) { at(lane).liveness.Forget(); }
   // Whether the lane is still suspected now.
   bool Suspects(int lane, const LaneTcpInfo& info, int64_t now_ns) { return at(lane).silence.Suspects(info, now_ns); }
-  // The same of one that is probed while it holds nothing, as a health socket is (keepalive).
+  // The same for one that is probed while it holds nothing, as a health socket is (keepalive).
   bool SuspectsProbed(int lane, const LaneTcpInfo& info, int64_t now_ns);
-  // Another socket was asked for, or has taken over, because of silence.
+  // Because of silence a new socket was requested, or has taken over.
   void Moved(int lane, int64_t now_ns) { at(lane).silence.Moved(now_ns); }
 
-  // 0: the lane, which was lost, may be dialled now, and is. Else when to ask again: nothing is kept for who asks.
+  // For a lost lane's first dial. 0: dial now (the dial counts). Else the time at which to ask again; no place in a
+  // queue is kept.
   int64_t TakeFirstDial(int lane, int64_t now_ns);
-  // The same of a dial that follows. `first`: the lane's first by another path since it was lost.
+  // The same for a later dial. `first`: it is the lane's first on another path since the loss.
   int64_t TakeDialTurn(int lane, bool first, int64_t now_ns);
-  // The lane's socket has ended in order, as those of a process that ends.
+  // The lane's socket ended with a FIN, as the sockets of an ending process do.
   void Ended(int lane) { at(lane).ended = true; }
-  // A dial was refused. True: the process is gone. `up`: a socket of it is up. `in_order`: another that was lost has
-  // ended in order.
+  // A dial was refused. True: the process is gone. `up`: one of its sockets is up. `in_order`: another lost socket
+  // ended with a FIN.
   bool Refused(bool up, bool in_order, int64_t now_ns);
-  // A dial has ended otherwise.
+  // A dial ended, but was not refused.
   void NotRefused() { refusals_.Forget(); }
-  // The peer's kernel has taken a socket: where its process does not answer, it is stopped or busy, not gone.
+  // The peer's kernel has accepted a connection. If its process does not answer, it is stopped or busy, not gone.
   void Reached(int64_t now_ns) { reached_ns_ = now_ns; }
-  // No lane has been up since then (0: one is), for too long.
+  // True: no lane has been up since `none_since_ns` (0: one is up), and that is too long.
   bool Overdue(int64_t none_since_ns, int64_t now_ns) const {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
   }
 
-  // Whether the log may have a line about the lane's sockets now: some lines at once, and then one a second.
+  // Whether a line about the lane's sockets may be logged now: the first lines at once, then one a second.
   bool MayTell(int lane, int64_t now_ns);
-  // How many lines were left out since the latest call.
+  // How many lines were suppressed since the last call.
   int TakeUntold() { return std::exchange(untold_, 0); }
-  // The lane that a WARN is due for.
+  // A lane that needs a WARN.
   struct Warning {
     int lane = -1;       // none
-    bool lost = false;   // it finds no other socket
-    bool waits = false;  // it has something to move
+    bool lost = false;   // it gets no new socket
+    bool waits = false;  // it has work
   };
-  // Once for each stretch of time in which a lane has moved no byte by any socket for long, or has found none.
+  // Returns a lane that has moved no byte on any socket for long, or gets no socket: once, and again only after all
+  // lanes were fine.
   Warning Warns(int64_t now_ns);
   Vain vain(int lane) const;
   // For the lane that has moved nothing for longest.
   Vain vain() const;
-  // A lane with something to move has another socket, or waits for it, and nothing has moved on it yet: what is wrong
-  // with it will be known in a moment.
+  // True: a lane with work has a new socket, or waits for one, and nothing has moved on it yet. Its fault will be known
+  // in a moment.
   bool Unsettled(int64_t now_ns) const;
-  // How many sockets in a row, and since when.
+  // How many sockets in a row have moved no byte, though they had work.
   int vain_sockets(int lane) const { return at(lane).vain; }
 
  private:
@@ -135,17 +141,17 @@ class Arbiter {
     LaneLiveness liveness;
     uint64_t position = 0;          // at the latest Back
     std::optional<uint64_t> acked;  // by the socket at hand; nullopt: not known
-    bool looked = false;            // at it
-    int idle_looks = 0;             // in a row, at it
+    bool looked = false;            // Look has seen the socket
+    int idle_looks = 0;             // LookAtIdle calls in a row
     int64_t seen_ns = 0;            // the latest look at the lane
     int64_t stuck_ns = 0;           // since when it has had work, and moved nothing; 0: not
     bool probed = false;            // its window is probed often
     bool counts = true;             // the next Back is one after a loss, here or at the peer
     Loss loss = Loss::kOther;
     int still = 0;           // sockets in a row that moved nothing, soon after each other
-    int vain = 0;            // the same, of those that had something to move
-    int sockets = 0;         // with something to move since it moved last, however the ones before ended
-    bool ended = false;      // its socket, in order
+    int vain = 0;            // of these, sockets that had work
+    int sockets = 0;         // sockets with work since the lane last moved a byte, however the earlier ones ended
+    bool ended = false;      // its socket ended with a FIN
     bool fresh = false;      // nothing was seen to move on its socket yet, or it has none
     int64_t still_ns = 0;    // since when `still` counts
     int64_t back_ns = 0;     // the latest Back

@@ -27,7 +27,7 @@ struct ClockOffset {
 class ClockExchange {
  public:
   static constexpr int kQuestions = 8;
-  // A peer that has answered none of so many rows of questions is not asked again.
+  // A peer that has answered none of this many rows of questions is not asked again.
   static constexpr int kVainMax = 3;
 
   // False: the peer has never answered.

@@ -18,6 +18,7 @@ bool FailureGroup::Claim(const std::string& cause) {
   MutexLock lock(mutex_);
   if (!cause_.empty()) return false;
   cause_ = cause;
+  claimed_.store(true, std::memory_order_release);
   return true;
 }
 

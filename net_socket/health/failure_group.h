@@ -43,6 +43,8 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   bool Claim(const std::string& cause);
   // All members hear the cause, soon.
   void Spread(Reactor* reactor);
+  // Something has failed.
+  bool claimed() const { return claimed_.load(std::memory_order_acquire); }
   // Empty exactly when nothing has failed.
   std::string cause() const;
   // This rank has reset one of the connections itself, as an abort does: what follows from that is no news here.
@@ -66,6 +68,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   std::atomic<int64_t> closed_ns_{-tuning::kRankClosingNs};
   mutable Mutex mutex_;
   std::string cause_ TCPX_GUARDED_BY(mutex_);
+  std::atomic<bool> claimed_{false};  // cause_ is set
   bool hushed_ TCPX_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<std::string> quiet_ TCPX_GUARDED_BY(mutex_);
   absl::flat_hash_set<Link<Member>> members_;  // in the reactor

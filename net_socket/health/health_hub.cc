@@ -74,6 +74,7 @@ void HealthHub::DiedInLoop(const HealthPeer& health, bool waits) {
 void HealthHub::UsedInLoop(const HealthPeer& health) {
   if (FindAcceptedInLoop(health.tag()).get() != &health) return;  // It was forgotten.
   unused_ += health.used_in_loop() ? -1 : 1;
+  if (!health.used_in_loop() && patience_ns_ > 0) DropUnusedLaterInLoop(health.tag(), patience_ns_);
 }
 
 // A lane of a dead process that holds unread bytes does not count as up, nor does a socket that no connection uses.
@@ -125,6 +126,7 @@ void HealthHub::ForgetInLoop(HealthPeer* health) {
 }
 
 void HealthHub::DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns) {
+  patience_ns_ = after_ns;
   if (!accepted_.contains(tag) || drops_.contains(tag)) return;
   drops_[tag] = reactor_->AddDeadlineInLoop(after_ns, [this, tag] { DropUnusedInLoop(tag); });
 }

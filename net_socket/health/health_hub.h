@@ -37,8 +37,8 @@ class HealthHub final : public HealthPeer::Keeper {
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(HealthPeer* health) override;
-  // Closes the accepted socket of `tag` after so long if no connection uses it then. One timer a socket, which ends
-  // with it: a stranger who dials again and again leaves no timers.
+  // Closes the accepted socket of `tag` after `after_ns` if no connection uses it then; the same each time that its
+  // last use ends. One timer a socket, which ends with it: a stranger who dials again and again leaves no timers.
   void DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns);
   // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
   // dies; a reset says nothing of processes. `waits`: for another one.
@@ -70,10 +70,11 @@ class HealthHub final : public HealthPeer::Keeper {
   absl::flat_hash_map<const HealthPeer*, Key> keys_;  // of dialled_
   absl::flat_hash_map<uint64_t, std::shared_ptr<HealthPeer>> accepted_;
   absl::flat_hash_map<uint64_t, Reactor::TimerId> drops_;  // of accepted ones, by tag
-  // All of both by WaitExchange::process: to ask for one process costs as much with 4,000 others as with none. Who has
-  // said it since the latest question is under "" still.
+  // All of both by WaitExchange::process: to ask for one process costs as much with 4,000 others as with none. A
+  // process that has said it since the latest question is under "" still.
   absl::flat_hash_map<std::string, absl::flat_hash_set<HealthPeer*>> by_process_;
-  int64_t unused_ = 0;  // of accepted_
+  int64_t unused_ = 0;       // of accepted_
+  int64_t patience_ns_ = 0;  // with an unused one; 0: nobody has said
   Died died_;
 };
 

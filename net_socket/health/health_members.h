@@ -39,7 +39,7 @@ class HealthMembers {
   bool Notify(const ConnectionId& id, const std::string& cause, bool parting = false);
   // Tells the peer that this end of the connection is closed.
   void NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken = {});
-  // Asks the peer, who dials, to try a second socket in addition to this lane's. False: the health socket is lost
+  // Asks the peer, which dials, to try a second socket in addition to this lane's. False: the health socket is lost
   // itself.
   bool AskForAnother(const ConnectionId& id, int lane);
 
@@ -49,11 +49,11 @@ class HealthMembers {
   void TellAll(Function function) {
     for (const Link<HealthUser>& user : Users()) user.With(function);
   }
-  // Whether at least one lane heard from the peer's kernel within so long.
+  // Whether at least one lane heard from the peer's kernel within `ns`.
   bool HeardWithin(int64_t ns);
   bool AnyLaneUp();
-  // What tells an end that is dialled whether the peer's process is gone: a connection has had no lane for so long, of
-  // which one, or else the health socket (`in_order`), has ended in order.
+  // What tells a dialled end whether the peer's process is gone: how long its connections have had no lane, where a
+  // lane, or else the health socket (`in_order`), ended with a FIN.
   ProcessEvidence Lanes(bool in_order);
 
  private:

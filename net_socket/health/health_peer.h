@@ -74,7 +74,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   bool LetGoInLoop();
   // The peer's process is gone, or no longer knows the redialler's connection.
   void RefusedInLoop(const HealthRedialler* redialler);
-  // The peer's process is gone, with all its connections. `redialler`: who found that; null: a lane's dial.
+  // The peer's process is gone, with all its connections. `redialler`: which one found that; null: a lane's dial.
   void GoneInLoop(const HealthRedialler* redialler);
   void CloseInLoop();
 
@@ -86,10 +86,10 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
 
   void OnEvents(uint32_t events) override;
 
-  // Hears at once what the peer has said already. For those who found a lane ended and wonder why. Not with a link
+  // Hears at once what the peer has said already. For callers that found a lane ended and ask why. Not with a link
   // held. Bytes that are not the peer's are reported soon: they make no other event.
   void Poll();
-  // The same, for those who act on the end of the health socket itself: that is reported soon, event or no event.
+  // The same, for callers that act on the end of the health socket itself: it is reported soon, event or no event.
   void Ask();
 
   HealthSocket& socket() { return socket_; }

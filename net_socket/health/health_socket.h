@@ -107,7 +107,7 @@ class HealthSocket {
     std::string record;
   };
 
-  // The only one who writes state_.
+  // The only function that writes state_.
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void DropLocked(HealthState to) TCPX_REQUIRES(mutex_);
   // No other socket is expected, and no bye has come.

@@ -35,7 +35,7 @@ class HealthUser {
   virtual int64_t LanesGoneNs(bool* in_order) = 0;
   // True exactly when a lane has an open stream; with `read_out`, and nothing unread, after which an end may come.
   virtual bool AnyLaneUp(bool read_out) = 0;
-  // True exactly when the peer's kernel, at least, was heard on a lane within so long.
+  // True exactly when the peer's kernel, at least, was heard on a lane within `ns`.
   virtual bool HeardWithin(int64_t ns) = 0;
 
  protected:

@@ -11,16 +11,16 @@ namespace tcpx::tuning {
 
 // == docs/healing.md: who is gone
 
-// A port that refuses is believed after so long, in which no socket of its process was up. [ns]
+// A refusing port counts as gone after this time, if no socket of its process was up meanwhile. [ns]
 inline constexpr int64_t kRefusedNs = kSecond;
 // A process that ends takes all its sockets with it; one that lives has dialled again by then. At the least: [ns]
 inline constexpr int64_t kEndedNs = 120 * kMillisecond;
 // The same in round trips of the path, where these take longer: the news, a SYN, its answer, and one to spare. [round
 // trips]
 inline constexpr int64_t kEndedRoundTrips = 4;
-// The end that is dialled gives up later by so much: the end that dials knows more, and says it. [ns]
+// The dialled end gives up later by this: the dialling end knows more, and says it. [ns]
 inline constexpr int64_t kDiallerGivesUpNs = 2 * kSecond;
-// A lost health socket is given up only if no lane was heard for so long; lanes are probed every 2 s meanwhile. [ns]
+// A lost health socket is given up only if no lane was heard for this long; lanes are probed every 2 s meanwhile. [ns]
 inline constexpr int64_t kHeardNs = 5 * kSecond;
 
 // After a reset of the health socket: a dead process's lanes fall next, which tells it from a firewall's. [ns]
@@ -29,11 +29,11 @@ inline constexpr int64_t kLanesFallNs = 50 * kMillisecond;
 inline constexpr int64_t kAskPeerNs = 20 * kMillisecond;
 // The same later. [ns]
 inline constexpr int64_t kAskPeerLaterNs = 500 * kMillisecond;
-// So long its end may be news. [ns]
+// How long its end may be news. [ns]
 inline constexpr int64_t kNewsNs = kSecond;
 // From one question whether lanes have come back to the end that waits for them to the next. [ns]
 inline constexpr int64_t kAskLanesNs = 500 * kMillisecond;
-// So long the end of a process waits for a health socket that is lost. [ns]
+// How long the end of a process waits for a health socket that is lost. [ns]
 inline constexpr int64_t kTellNs = 500 * kMillisecond;
 // Half of the time in which the end of a peer has to be known: what ends a process ends its sockets within microseconds
 // of each other, or a few time slices where the CPU is wanted by many. [ns]
@@ -53,13 +53,13 @@ inline constexpr int64_t kHeardParts = 2;
 
 // From one look at a lane to the next. [ns]
 inline constexpr int64_t kLookNs = 250 * kMillisecond;
-// So many looks at the health socket are within TCPX_PEER_TIMEOUT. [looks]
+// Looks at the health socket within TCPX_PEER_TIMEOUT. [looks]
 inline constexpr int64_t kHealthLooks = 20;
 // They are no further apart than this. [ns]
 inline constexpr int64_t kHealthLookMaxNs = kSecond;
-// A lane that was not looked at for so long had nothing to do: what was known of it is forgotten. [ns]
+// A lane that was not looked at for this long had nothing to do: what was known of it is forgotten. [ns]
 inline constexpr int64_t kNotLookedNs = 5 * kSecond;
-// A lane is suspected when nothing was acknowledged for so long. [ns]
+// A lane is suspected when nothing was acknowledged for this long. [ns]
 inline constexpr int64_t kSilentNs = 500 * kMillisecond;
 // The most that this grows to after moves that did not help. [ns]
 inline constexpr int64_t kSilentMaxNs = 30 * kSecond;
@@ -69,7 +69,7 @@ inline constexpr uint32_t kUnansweredMin = 2;
 // healing_gone_test: with the kernel's own pauses of up to 2 minutes a flow that was forgotten meanwhile is found no
 // sooner]
 inline constexpr int64_t kProbeNs = kSecond;
-// So long after it is due, and a round trip, the answer to such a probe is missing. [ns]
+// The answer to such a probe is missing if it is late by this and a round trip. [ns]
 inline constexpr int64_t kProbeAnswerNs = 300 * kMillisecond;
 // The same after probing has ended: the kernel's own. [ns]
 inline constexpr int64_t kProbeFreelyNs = 120 * kSecond;
@@ -81,19 +81,19 @@ inline constexpr int64_t kBetweenDialsMaxNs = 500 * kMillisecond;
 // A peer whose kernel took a dial's socket within this, and TCPX_PEER_TIMEOUT, is reached: a dial waits 3 s for an
 // answer, and others follow. [ns; survival_test: a stopped process is not a dropped flow]
 inline constexpr int64_t kReachedNs = 10 * kSecond;
-// So often it is doubled at the most. [times]
+// How often the pause is doubled at the most. [times]
 inline constexpr int kDoublingsMax = 10;
 // From one such dial of a connection to the next: 20 a second. [ns]
 inline constexpr int64_t kVainDialsNs = 50 * kMillisecond;
 // Sockets of a lane in a row that moved no byte, from which on the log gets one line a second, and a cause. [sockets]
 inline constexpr int kVainMin = 2;
-// So many lines of a connection's sockets go to the log at once; after them one a second. [lines]
+// Lines about a connection's sockets that go to the log at once; after them one a second. [lines]
 inline constexpr int64_t kLinesAtOnce = 20;
-// So long the first other socket of a lane has to move a byte, however long it was awaited. [ns]
+// Time in which the first new socket of a lane must move a byte, however long it was awaited. [ns]
 inline constexpr int64_t kOneTryNs = 2 * kSecond;
 // From one such line to the next. [ns]
 inline constexpr int64_t kVainLinesNs = kSecond;
-// A lane that has moved no byte by any socket for so long is a WARN. [ns]
+// A lane that has moved no byte on any socket for this long is a WARN. [ns]
 inline constexpr int64_t kVainWarnNs = 6 * kSecond;
 // The same for a lane with nothing to move, or a health socket, if none of its sockets lasts. [ns]
 inline constexpr int64_t kStillWarnNs = 60 * kSecond;
@@ -103,7 +103,7 @@ inline constexpr int64_t kStillWarnNs = 60 * kSecond;
 // A question is answered within a round trip and a turn of the peer's housekeeping. One that is this old, and that the
 // peer's kernel has, is not read by its process. [ns]
 inline constexpr int64_t kUnansweredNs = kSecond;
-// What was sent so long ago without an answer of the kernel's was sent again by then, more than once. [ns]
+// What was sent this long ago, and not acknowledged by the peer's kernel, has been sent again more than once. [ns]
 inline constexpr int64_t kUnheardNs = kSecond;
 // A lane that was lost has another socket by then, where the network lets one through. [ns]
 inline constexpr int64_t kLostNs = kSecond;
@@ -116,19 +116,19 @@ inline constexpr size_t kCpuThreadsMax = 512;
 inline constexpr uint64_t kCpuShortPercent = 50;
 // One that wanted a CPU for less is not judged. [percent of the time]
 inline constexpr uint64_t kCpuWantedPercent = 70;
-// Our threads are looked for anew after so many: an application may have hundreds, and ours stay. [looks]
+// Our threads are looked for anew after this many looks: an application may have hundreds, and ours stay. [looks]
 inline constexpr int kCpuNamesKeptLooks = 8;
 // An older look says nothing about now. The thread that looks may itself be short of CPU, and late. [ns]
 inline constexpr int64_t kCpuOldNs = 30 * kSecond;
-// Who has not asked for so long has no stalled request any more. [ns]
+// A caller that has not asked for this long has no stalled request any more. [ns]
 inline constexpr int64_t kStallAskedNs = 30 * kSecond;
-// Beyond so many connections what they come to may be old. [connections]
+// With more connections than this, what they come to may be old. [connections]
 inline constexpr size_t kStallFewMax = 16;
-// So old where there are news. [ns]
+// How old where there are news. [ns]
 inline constexpr int64_t kStallRefreshNs = 100 * kMillisecond;
-// And so old where nobody has news. [ns]
+// And where nobody has news. [ns]
 inline constexpr int64_t kStallNoNewsNs = kSecond;
-// What a peer makes of a rank that closes its connections is no news for so long. [ns]
+// What a peer makes of a rank that closes its connections is no news for this long. [ns]
 inline constexpr int64_t kRankClosingNs = 10 * kSecond;
 
 }  // namespace tcpx::tuning

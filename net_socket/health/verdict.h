@@ -24,7 +24,7 @@ namespace tcpx {
 struct LaneEvidence {
   int lane = 0;
   bool lost = false;           // it waits for another socket
-  int64_t lost_ms = 0;         // for so long
+  int64_t lost_ms = 0;         // how long it has waited for it
   bool silent = false;         // its bytes were sent again without an answer, and nothing came from the peer for long
   bool window_closed = false;  // it holds bytes, and the peer takes none
   int64_t silent_ms = 0;
@@ -49,13 +49,13 @@ struct StallEvidence {
   bool speaks = false;        // the peer answers questions: its build knows them
   bool heard_now = false;     // it has just said something
   bool health_lost = false;   // it has ended, or is dialled again
-  int64_t unheard_ms = 0;     // what was sent on it has not been acknowledged for so long
-  int64_t unanswered_ms = 0;  // the oldest question is so old, and nothing at all came from its process since
+  int64_t unheard_ms = 0;     // how long what was sent on it has not been acknowledged
+  int64_t unanswered_ms = 0;  // the age of the oldest question, since which nothing came from its process
   bool host_answers = false;  // a new connect, while it is not heard on these
   bool health_apart = false;  // it goes by other addresses than the silent lanes
   // The latest answer; null: none yet.
   const WaitNews* peer = nullptr;
-  uint64_t self = 0;  // who asks: what it has found itself comes back to it
+  uint64_t self = 0;  // the rank that asks: what it has found itself comes back to it
   std::string here;   // names of both processes
   std::string there;
 };

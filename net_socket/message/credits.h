@@ -73,7 +73,7 @@ class CreditBook {
 
   const uint32_t max_receives_;
   uint64_t next_sequence_ = 0;
-  // A receiver has at most so many requests, and keeps a group's at least until all of its members were sent.
+  // A receiver has at most kRequestsMax requests, and keeps a group's at least until all of its members were sent.
   Group groups_[kRequestsMax];
   uint64_t announced_ = 0;
   uint64_t filled_ = 0;

@@ -15,8 +15,8 @@ enum class FailureKind : uint8_t {
   kBareEnd,   // a socket's error or end, without a word of why
   kGarbage,   // what came was not of this protocol
   kForged,    // what came was not the peer's
-  kReported,  // the peer, or another connection, said so: the text has the verdict of who found it
-  kSilence,   // nobody has answered, for as long as was waited
+  kReported,  // the peer, or another connection, said so: the text has the verdict of the rank that found it
+  kSilence,   // nobody has answered for the whole timeout
   kLarge,     // no socket brings what is large any further
   kResets,    // each socket is reset
 };

@@ -22,7 +22,7 @@ class FrameReader {
  public:
   using Visitor = absl::FunctionRef<absl::Status(const FrameHeader& header, absl::string_view body)>;
 
-  // `chunk_is`: what is wrong with a message on this stream (static storage). `reserve`: so much never allocates.
+  // `chunk_is`: what is wrong with a message on this stream (static storage). `reserve`: bytes that never allocate.
   explicit FrameReader(const char* chunk_is, size_t reserve = 0) : chunk_is_(chunk_is) { pending_.reserve(reserve); }
 
   // Takes what has arrived; `visit` sees each record that is whole, of whatever kind, until it returns an error.

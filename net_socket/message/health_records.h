@@ -80,7 +80,7 @@ struct WaitRoot {
   int64_t lag = 0;      // of a candidate: messages received and not passed on
   std::string culprit;
   std::string evidence;
-  std::vector<std::string> chain;  // from the neighbour of who says it, to the finder; at most kChainMax
+  std::vector<std::string> chain;  // from the neighbour of the rank that says it, to the finder; at most kChainMax
 
   bool known() const { return cause != Cause::kNone; }
   bool any() const { return known() || candidate; }
@@ -92,7 +92,7 @@ struct WaitNews {
   std::string who;          // "node7 pid 4711 (rank 3)"
   uint32_t posted = 0;      // messages under way at this end of this connection
   uint64_t sequence = 0;    // of the oldest of them
-  uint32_t stalled_ms = 0;  // so long has something of this communicator stalled at that rank; 0: all moves
+  uint32_t stalled_ms = 0;  // how long something of this communicator has stalled at that rank; 0: all moves
   uint8_t no_cpu_percent = 0;
   WaitRoot root;
   uint64_t process = 0;  // of an introduction: a random number of the process; 0: not said

@@ -48,7 +48,7 @@ const char* RejectedText(HelloStatus status);
 // The same of several.
 const char* AllRejectedText(HelloStatus status);
 
-// What the acceptor's log says of whom it turned away, after the address.
+// What the acceptor's log says about a peer that it turned away, after the address.
 const char* RejectionText(HelloStatus status);
 
 }  // namespace tcpx

@@ -86,8 +86,9 @@ ClaimResult PostedReceiveTable::Claim(const FrameHeader& chunk, Landing** out) {
     const uint64_t units = claimed == Units(chunk.message_bytes) ? kAllUnits : claimed;
     if (receive.claim.compare_exchange_weak(word, ClaimWord(chunk.sequence) | units, std::memory_order_acq_rel)) break;
   }
-  // From here on the receive can't complete without us, also if we name another message size than those who claimed the
-  // rest: before we did, the rest was not all, and after it was all, nobody could. So its fields are constant.
+  // From here on the receive can't complete without us, also if we name another message size than the threads that
+  // claimed the rest: before we did, the rest was not all, and after it was all, nobody could. So its fields are
+  // constant.
   *out = &receive;
   uint64_t expected = kUnknownBytes;
   if (!receive.message_bytes.compare_exchange_strong(expected, chunk.message_bytes) &&

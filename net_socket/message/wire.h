@@ -38,7 +38,7 @@ inline constexpr uint16_t kWireVersion = 1;
 inline constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;
 // Largest chunk: keeps the length in 32 bits; NCCL core never sends more than 1 GiB at once (2.12 to 2.30).
 inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
-// Where lanes heal, the sender copies payload of lane 0 up to so long, and of longer messages awaits acknowledgements:
+// Where lanes heal, the sender copies payload of lane 0 up to this size, and awaits acknowledgements for longer ones:
 // the receiver puts them off after short ones only. A frame beyond it is more than one segment of loopback's: one that
 // is as long as those before is acknowledged late before Linux 6.6, whatever the socket's options. Copies of 64 KiB and
 // more cost a tenth of the rate (docs/experiments.md).
@@ -137,7 +137,7 @@ inline constexpr int kFeatureCipherShift = 8;
 inline constexpr uint64_t kFeatureCiphers = uint64_t{0xff} << kFeatureCipherShift;
 // Lane 0 included.
 inline constexpr int kLanesPilotedMax = 33;
-// Whether lanes of a connection that begins with so many may come and go.
+// Whether lanes of a connection that begins with `lanes` of them may come and go.
 inline constexpr bool LanesMayBePiloted(int lanes) { return lanes > 1 && lanes <= kLanesPilotedMax; }
 
 // The first bytes on every lane, from the dialler.
@@ -159,7 +159,7 @@ struct Hello {
   uint32_t attempt = 0;
 };
 inline constexpr size_t kHelloBytes = 64;
-// So many tell a hello from another protocol.
+// Bytes that tell a hello from another protocol.
 inline constexpr size_t kHelloMagicBytes = 4;
 
 void EncodeHello(const Hello& hello, char* out);

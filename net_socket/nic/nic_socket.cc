@@ -39,7 +39,7 @@ int BindAndListen(int fd, const SocketAddress& address, bool* raced) {
   return errno;
 }
 
-// `forbidden`: so many ports of it this user may not have; the others are taken.
+// `forbidden`: how many of its ports this user may not have; the others are taken.
 absl::Status RangeUsedUp(const SocketAddress& address, const PortRange& range, int forbidden) {
   std::string text = absl::StrCat("listen on ", address.HostString(), ": TCPX_PORT_RANGE=", range.low, "-", range.high);
   const bool all = forbidden > range.high - range.low;

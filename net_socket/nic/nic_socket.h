@@ -27,7 +27,7 @@ inline constexpr int kListenBacklog = 16384;
 // Before connect: what `way` says; loopback is never tied.
 absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveBy way);
 
-// What was accepted from who is in the interface's subnet: its packets leave by the interface from now on.
+// For a socket accepted from a peer in the interface's subnet: its packets leave by the interface from now on.
 void TieAccepted(int fd, const Nic& nic);
 
 // True exactly when a connected socket is sure to leave by this interface of `nics`: it is tied to it, or has its
@@ -37,7 +37,7 @@ bool LeavesBy(int fd, const Nic& nic, const std::vector<Nic>& nics, const Socket
 // Listens on the interface's address. `bound`: only peers that come in by the interface can connect (processes of this
 // host can in any case), and accepted sockets stay on it; else everybody who reaches the address. Takes the first port
 // of `range` on which nobody listens, even if the kernel still remembers connections of earlier runs there. If no port
-// is free, the error names who has them, and the ports that the user may not use.
+// is free, the error names the processes that have them, and the ports that the user may not use.
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range);
 
 }  // namespace tcpx

@@ -9,12 +9,11 @@ namespace tcpx::tuning {
 
 // == docs/lanes.md: at the start
 
-// A connection starts with a bulk lane for each so much of an interface's speed. [Mbit/s]
+// A connection starts with one bulk lane for each such part of an interface's speed. [Mbit/s]
 inline constexpr int kLaneMbps = 10000;
 // But with no more of them. [lanes]
 inline constexpr int kLanesBySpeedMax = 8;
-// Where nobody knows the speed, with so many at the least: enough for a card of 25 to 50 Gbit/s, few enough for a slow
-// one. [lanes]
+// The least where nobody knows the speed: enough for a card of 25 to 50 Gbit/s, few enough for a slow one. [lanes]
 inline constexpr int kBlindLanes = 4;
 // On Amazon's cards at the least. [lanes; as many sockets as NCCL's own transport opens there]
 inline constexpr int kAmazonLanes = 16;
@@ -22,10 +21,10 @@ inline constexpr int kAmazonLanes = 16;
 inline constexpr int kGoogleLanes = 4;
 // Bulk lanes of a process, dialled and accepted: this, or a quarter of its descriptors if that is less. [lanes]
 inline constexpr int64_t kProcessLanesMax = 8192;
-// A new connection has all its lanes while so many times as many are left; the last are shared by the last connections.
-// [connections]
+// A new connection has all its lanes while this many times as many are left; the last are shared by the last
+// connections. [connections]
 inline constexpr int64_t kConnectionsToLeaveFor = 16;
-// While so many bulk lanes of the process are busy, no connection opens more. [lanes]
+// While this many bulk lanes of the process are busy, no connection opens more. [lanes]
 inline constexpr int kBusyLanesMax = 32;
 
 // == docs/healing.md: paths that were lost

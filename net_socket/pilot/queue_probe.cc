@@ -7,8 +7,8 @@
 namespace tcpx {
 namespace {
 
-// Those who wait between so long are in one queue, as far as that shows. Not less the base, which is not known where
-// others filled the queue from the start.
+// Lanes that wait between these two are in one queue, as far as that shows. The base is not subtracted: it is not known
+// where others filled the queue from the start.
 bool Alike(int64_t least_us, int64_t most_us) {
   return static_cast<double>(most_us) < tuning::kAlike * static_cast<double>(least_us);
 }

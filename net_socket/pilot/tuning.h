@@ -21,7 +21,7 @@ inline constexpr int64_t kStepNs = 20 * kMillisecond;
 inline constexpr int64_t kMeasureNs = 200 * kMillisecond;
 // From a change of the lanes to the next look. [ns]
 inline constexpr int64_t kSettleNs = 100 * kMillisecond;
-// A connection without a step for so long paused. [ns]
+// A connection without a step for this long paused. [ns]
 inline constexpr int64_t kStillNs = 60 * kMillisecond;
 // Steady traffic before the first trial, longer than slow start. [ns]
 inline constexpr int64_t kFirstTrialNs = 300 * kMillisecond;
@@ -31,7 +31,7 @@ inline constexpr int64_t kExploreEveryNs = 2 * kSecond;
 inline constexpr int64_t kThinEveryNs = 5 * kSecond;
 // The longest pause between attempts. [ns]
 inline constexpr int64_t kEveryMaxNs = 60 * kSecond;
-// The seed makes pauses longer or shorter by up to so much, so that two connections get out of step. [part of the
+// The seed makes pauses longer or shorter by up to this, so that two connections get out of step. [part of the
 // pause]
 inline constexpr double kJitter = 0.25;
 
@@ -46,7 +46,7 @@ inline constexpr int64_t kOpenWithinNs = kSecond;
 inline constexpr double kGainMin = 0.05;
 // The most gain that an attempt must bring. [part of the total]
 inline constexpr double kGainMax = 0.10;
-// The gain must also be so many times the noise. [times the noise; NoiseOpensNoLanesOnOnePath: in noise of 5 to 20 %
+// The gain must also be this many times the noise. [times the noise; NoiseOpensNoLanesOnOnePath: in noise of 5 to 20 %
 // one path had 16 to 31 lanes without it, 4 to 5 with it]
 inline constexpr double kGainNoise = 1.5;
 // An attempt that takes more than this from the process's other connections has not helped. [part of the gain;
@@ -59,7 +59,7 @@ inline constexpr int64_t kQueueMinUs = 500;
 // A new lane whose queue is shorter than this has found an empty path. [part of what the others wait for in their
 // queue; bench/netns/paths.sh, 200 Mbit/s: 0.1 to 1 on one path, 0.003 on a free one of eight]
 inline constexpr double kEmptyPart = 0.05;
-// Lanes are in one queue if none waits for so many times as long as another. [times; the same: 1.02 to 1.4 on one path,
+// Lanes are in one queue if none waits this many times as long as another. [times; the same: 1.02 to 1.4 on one path,
 // 2 and more on eight]
 inline constexpr double kAlike = 1.45;
 // Attempts that find the same queue, before a long pause. [attempts; APathThatFallsAndComesBack: with 2 of them one of
@@ -69,7 +69,7 @@ inline constexpr int kSameQueueMax = 3;
 inline constexpr int64_t kSameQueueNs = 180 * kSecond;
 // The most that the long pause grows to. [ns]
 inline constexpr int64_t kSameQueueMaxNs = 600 * kSecond;
-// After so many long pauses exploring ends until the path changes. [pauses; bench/fabric: 0.1 dials a second and host]
+// Long pauses after which exploring ends until the path changes. [pauses; bench/fabric: 0.1 dials a second and host]
 inline constexpr int kPausesMax = 3;
 // Exploring that has ended is not restarted by a path change sooner than this after the latest: other connections that
 // explore cause such changes. [ns; as kPausesMax]
@@ -79,19 +79,19 @@ inline constexpr int64_t kExploreAgainNs = 3600 * kSecond;
 
 // == docs/lanes.md: spread
 
-// A lane with data that brings so many times less than the median is crowded. [times; bench/fabric, ring-1]
+// A lane with data that brings this many times less than the median is crowded. [times; bench/fabric, ring-1]
 inline constexpr double kCrowded = 1.12;
 // Looks until it is known what a lane brings. [looks; as kCrowded: a flow's luck lasts 0.3 s there]
 inline constexpr int kSpreadKnownLooks = 12;
 // Looks in which a new lane is compared with the crowded one. [looks; as kCrowded]
 inline constexpr int kSpreadLooks = 5;
-// A lane takes the place of the crowded one if it brings so many times as much. [times; as kCrowded]
+// A lane takes the place of the crowded one if it brings this many times as much. [times; as kCrowded]
 inline constexpr double kFaster = 1.1;
 // From one trial to spread to the next. [ns]
 inline constexpr int64_t kSpreadEveryNs = 500 * kMillisecond;
 // How long trials to spread go on. [ns; bench/fabric: 0.1 dials a second and host]
 inline constexpr int64_t kSpreadForNs = 30 * kSecond;
-// A path change restarts trials to spread, at the earliest so long after the first. [ns; as kSpreadForNs]
+// A path change restarts trials to spread, at the earliest this long after the first. [ns; as kSpreadForNs]
 inline constexpr int64_t kSpreadAgainNs = 120 * kSecond;
 // The most trials to spread within kSpreadForNs. [trials; together with those of exploring on one plain path no more
 // than 20 dials]
@@ -101,17 +101,17 @@ inline constexpr int kSpreadVainMax = 4;
 
 // == docs/lanes.md: thin
 
-// Thinning pauses one of so many lanes, and fewer if those were missed. [lanes]
+// Thinning pauses one of this many lanes, and fewer if those were missed. [lanes]
 inline constexpr size_t kThinPart = 6;
-// Thinning leaves so few lanes alone: a trial would cost them a large part of their traffic; 1 where lanes can't be
+// Thinning leaves this few lanes alone: a trial would cost them a large part of their traffic; 1 where lanes can't be
 // opened.
 // [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and returns: 0.90 to 0.97 of the
 // sum where fewer are tried, 0.97 to 0.99 like this]
 inline constexpr size_t kFewLanes = 4;
-// A connection that began with more lanes keeps at least so many: a fast card begins with them. [lanes; bench/fabric:
+// A connection that began with more lanes keeps at least this many: a fast card begins with them. [lanes; bench/fabric:
 // connections that are thinned to 4 where others have 8 lose up to a quarter]
 inline constexpr size_t kThinToMax = 8;
-// Without a lane that is not needed, the total falls by so much of what the lane seemed to bring. [part of what it
+// Without a lane that is not needed, the total falls by this part of what the lane seemed to bring. [part of what it
 // brought]
 inline constexpr double kOwnPart = 0.7;
 // A loss below this does not count. [part of the total]
@@ -119,10 +119,10 @@ inline constexpr double kMissedMin = 0.02;
 // A loss above this counts. [part of the total; bench/netns/paths.sh, eight paths of 200 Mbit/s, together with kLame:
 // 0.83 and 0.90 of the sum with 0.05, 0.93 with this]
 inline constexpr double kMissedMax = 0.03;
-// If the total falls by more than so many times the noise, lanes are missed after one look. [times the noise; as
+// If the total falls by more than this many times the noise, lanes are missed after one look. [times the noise; as
 // kGainNoise]
 inline constexpr double kSureNoise = 4;
-// If it falls by less, lanes are missed after so many looks in a row. [looks; as kGainNoise]
+// If it falls by less, lanes are missed after this many looks in a row. [looks; as kGainNoise]
 inline constexpr int kThinLooks = 3;
 // Single lanes that are missed, in a row, before thinning ends; 1 where lanes can't be opened. [lanes]
 inline constexpr int kThinVainMax = 3;
@@ -132,17 +132,17 @@ inline constexpr int kThinVainMax = 3;
 // A lane that brings less than this is lame. [part of the median; bench/netns/paths.sh, eight paths of 200 Mbit/s,
 // together with kMissedMax: 0.83 and 0.90 of the sum with a fifth, 0.93 with this]
 inline constexpr double kLame = 0.05;
-// A lane that held nothing in one of so many steps of a look is not lame. [steps; bench/netns/paths.sh, messages of 128
-// KiB: 0.74 and 0.77 of the sum where lanes that are given little count as lame, 0.83 and 0.90 like this]
+// A lane that held nothing in one of this many steps of a look is not lame. [steps; bench/netns/paths.sh, messages of
+// 128 KiB: 0.74 and 0.77 of the sum where lanes that are given little count as lame, 0.83 and 0.90 like this]
 inline constexpr int kDryPart = 4;
 // How long a lame lane is paused the first time, doubled each time. [ns]
 inline constexpr int64_t kLameForNs = 500 * kMillisecond;
 // The longest pause of a lame lane. [ns]
 inline constexpr int64_t kLameForMaxNs = 2 * kSecond;
-// A lane that was lame so often in a row is moved to another path. [times; APathThatFallsAndComesBack: a path may
+// A lane that was lame this often in a row is moved to another path. [times; APathThatFallsAndComesBack: a path may
 // recover, and its port is known to lead to it]
 inline constexpr int kLameMove = 20;
-// A lane that was lame so often in a row is closed. [times]
+// A lane that was lame this often in a row is closed. [times]
 inline constexpr int kLameMax = 40;
 
 // == docs/lanes.md: watch
@@ -161,7 +161,7 @@ inline constexpr double kBelowBest = 0.9;
 inline constexpr int64_t kBelowBestEveryNs = 2 * kSecond;
 // How much the best fades with each look: an old best may never come back. [part of the best]
 inline constexpr double kBestFades = 0.002;
-// So many past looks give the noise, and what an attempt is compared with. [looks]
+// Past looks that give the noise, and what an attempt is compared with. [looks]
 inline constexpr size_t kPastLooks = 8;
 // Noise counts as at most this. [part of the total]
 inline constexpr double kNoiseMax = 0.25;

@@ -78,10 +78,9 @@ void Context::Release(TransportUse user) const {
 
 absl::Status Context::Failure() const {
   FailureGroup* const group = communicator->group.get();
-  const std::string cause = group == nullptr ? "" : group->cause();
-  if (cause.empty()) return absl::OkStatus();
+  if (group == nullptr || !group->claimed()) return absl::OkStatus();
   (void)group->Telling();  // Waits for the line of the log that names the cause: the process may exit on the error.
-  return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
+  return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", group->cause()));
 }
 
 void Context::LogStatistics() const {

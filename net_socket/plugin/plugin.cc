@@ -383,11 +383,11 @@ ContextStatistics Plugin::Statistics(Context* context) {
   return context->Statistics();
 }
 
-void Plugin::Unload() {
+void Plugin::Unload(bool in_use) {
   if (fork_guard_.forked()) return;
   MutexLock lock(mutex_);
-  if (transport_users_.transport() != nullptr && objects_.no_comms()) objects_.CloseListens();
-  transport_users_.End(!objects_.no_comms());
+  if (transport_users_.transport() != nullptr && !in_use) objects_.CloseListens();
+  transport_users_.End(in_use);
 }
 
 bool Plugin::Unused() {

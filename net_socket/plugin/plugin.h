@@ -54,11 +54,12 @@ class Plugin final : public PluginApi {
   // Nothing: no one-sided transfers here.
   std::optional<RmaLimits> OfferRma();
 
-  // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
-  void Unload();
+  // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER. `in_use`: threads of the
+  // application may still be inside, and find all as it was.
+  void Unload(bool in_use);
   // What a living context's connections have moved so far.
   ContextStatistics Statistics(Context* context);
-  // True exactly when no comm is left: the object may be destroyed after Unload.
+  // True exactly when no comm is left.
   bool Unused();
   // In the child after a fork: every later call is refused.
   void DisableInChild() { fork_guard_.Disable(); }
@@ -67,7 +68,7 @@ class Plugin final : public PluginApi {
   // Read with the first need of them.
   const Settings& settings() TCPX_REQUIRES(mutex_);
   AnnouncedDevices& devices() TCPX_REQUIRES(mutex_);
-  // The transport runs, with one more user: `context`, or, before v11, who holds the result. If it starts, its threads
+  // The transport runs, with one more user: `context`, or, before v11, the result's holder. If it starts, its threads
   // are planned for `device`.
   absl::StatusOr<TransportUse> Use(Context* context, int device) TCPX_REQUIRES(mutex_);
   absl::StatusOr<std::unique_ptr<Transport>> StartTransport(int device) TCPX_REQUIRES(mutex_);

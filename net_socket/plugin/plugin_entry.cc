@@ -50,8 +50,10 @@ __attribute__((destructor)) void UnloadPlugin() {
   if (plugin == nullptr) return;
   Rma* const rma = g_rma.load(std::memory_order_acquire);
   if (rma != nullptr) rma->EndThread();
-  plugin->Unload();
-  if (plugin->Unused() && (rma == nullptr || rma->Unused())) {
+  // A group that is connecting has no comm yet, and a thread inside.
+  const bool in_use = !plugin->Unused() || (rma != nullptr && !rma->Unused());
+  plugin->Unload(in_use);
+  if (!in_use) {
     g_rma.store(nullptr);
     delete rma;
     g_plugin.store(nullptr);

@@ -26,7 +26,7 @@ absl::StatusOr<TransportUse> TransportUsers::Use(const Starter& start) {
 }
 
 void TransportUsers::Retire() {
-  if (transport_ == nullptr) return;  // After End.
+  if (transport_ == nullptr || ended_) return;
   transport_->Retire();
   retired_.push_back(std::move(transport_));
 }
@@ -43,13 +43,10 @@ std::vector<std::unique_ptr<Transport>> TransportUsers::TakeRetired() {
   return std::exchange(retired_, {});
 }
 
-void TransportUsers::End(bool comms_left) {
+void TransportUsers::End(bool in_use) {
+  if (!in_use) Retire();
   ended_ = true;
-  if (transport_ != nullptr && comms_left) {
-    transport_->Abandon();
-    (void)transport_.release();  // Its comms still point to it.
-  }
-  Retire();
+  if (transport_ != nullptr) transport_->Abandon();
   TakeRetired().clear();
 }
 

@@ -54,9 +54,9 @@ class TransportUsers {
   // Hands out all retired ones, which hurry now. To let go of them waits until they are through: without the plugin's
   // mutex.
   std::vector<std::unique_ptr<Transport>> TakeRetired();
-  // Ends all threads, within TCPX_LINGER; afterwards nobody can use the transport. If comms are left, which point to
-  // it, it is never freed.
-  void End(bool comms_left);
+  // Ends all threads, within TCPX_LINGER; afterwards the transport gets no more users. `in_use`: comms, or threads of
+  // the application, may still use it: it stays as it is, and this object with it.
+  void End(bool in_use);
 
  private:
   friend class TransportUse;

@@ -39,7 +39,7 @@ bool ChunkPayload::Land(const FrameHeader& chunk) {
   return landing->Landed(chunk);
 }
 
-// Lane 0 is moved by who asks, and has a clock of its own.
+// The thread that asks moves lane 0, which has a clock of its own.
 void ChunkPayload::NoteTimes(Landing* landing, const FrameHeader& chunk, bool landed) const {
   const bool whole = chunk.length == chunk.message_bytes;
   if (landing->begun_ns == 0 || (whole && (lane_ == 0 || !landed))) return;

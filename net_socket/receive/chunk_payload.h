@@ -36,7 +36,7 @@ class ChunkPayload {
   // True exactly when the next bytes have no place yet.
   bool starved() const { return rest_ == 0 && unplaced_ > 0; }
 
-  // So many more of its bytes are in their place.
+  // Another `bytes` of it are in their place.
   void Placed(size_t bytes) {
     at_ += bytes;
     rest_ -= bytes;

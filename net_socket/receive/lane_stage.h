@@ -32,7 +32,7 @@ class LaneStage {
   // Where more may be read to.
   char* room() { return place_ + end_; }
   size_t room_bytes() const { return capacity_ - end_; }
-  // So much more was read.
+  // Another `bytes` were read.
   void Came(size_t bytes) { end_ += bytes; }
 
   // Before a read: moves what waits to the front, into a borrowed buffer where it `borrows`.

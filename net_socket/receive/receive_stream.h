@@ -63,7 +63,7 @@ class ReceiveStream {
 
   // Bytes lie here that nobody has passed on; not of a lane that a progress thread moves.
   bool holds() const { return frames_.holds() || intake_.holds(); }
-  // The peer has ended the stream, and who was to hear of an error has heard.
+  // The peer has ended the stream, and an error, if there was one, has been reported.
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   const LaneCounts& counts() const { return frames_.counts(); }
 

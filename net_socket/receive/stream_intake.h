@@ -26,7 +26,7 @@ class StreamIntake {
  public:
   // Taken out of the stream so far, by whatever socket it came.
   uint64_t taken() const { return taken_; }
-  // A read of the socket brought so many.
+  // A read of the socket brought `bytes`.
   void Took(size_t bytes) { taken_ += bytes; }
   // From here on the socket's bytes are records; null: they are not. Once they were, those of every later socket are.
   void OpenBy(std::unique_ptr<Opener> opener) {

@@ -26,7 +26,7 @@ class PatternDetector {
   // (docs/experiments.md).
   static constexpr size_t kLargePingPongBytes = 192 << 10;
   static constexpr size_t kLargeStreamBytes = 1 << 20;
-  // So many signs of one kind more than of the other, and the pattern changes.
+  // The pattern changes once there are this many signs more of one kind than of the other.
   static constexpr int kScoreMax = 4;
 
   // `times_long_messages` false: only a message of one read is a sign of a ping-pong.

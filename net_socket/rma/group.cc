@@ -16,9 +16,9 @@ namespace tcpx {
 namespace {
 
 constexpr unsigned kNapUs = 50;
-// A group that ends waits for its peers' byes so long: one may still be on a lane that is being resumed.
+// How long a group that ends waits for its peers' byes: one may still be on a lane that is being resumed.
 constexpr int64_t kByesNs = 60 * kMillisecond;
-// Tests of unfinished requests look at their own peer only, but for one in so many.
+// Tests of unfinished requests look at their own peer only, except one in this many.
 constexpr uint32_t kTestsPerMove = 16;
 
 bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) {
@@ -99,7 +99,8 @@ void RmaGroup::EndContexts(RmaContexts* contexts) {
     for (RmaSender& sender : senders_) sender.Close();
     for (auto& receiver : receivers_) receiver->Close();
   }
-  gpu_.Await();
+  const absl::Status stuck = gpu_.Await(limits_.peer_timeout_ns);
+  if (!stuck.ok()) Fail(stuck, nullptr, ", here").IgnoreError();
   requests_.Disown(contexts);
   counts_.SetUnderWay(requests_.taken());
   gets_.Disown();
@@ -125,7 +126,8 @@ void RmaGroup::Deregister(RmaHandle handle) {
     if (!lost.ok()) Fail(lost, sender.comm(), ", here").IgnoreError();
   }
   for (auto& receiver : receivers_) receiver->Forget(id);
-  gpu_.Await();
+  const absl::Status stuck = gpu_.Await(limits_.peer_timeout_ns);
+  if (!stuck.ok()) Fail(stuck, nullptr, ", here").IgnoreError();
   gpu_.Forget(*region);
   if (gets_.Uses(id)) {
     Fail(absl::UnavailableError("memory was deregistered while a get was under way"), nullptr, ", here").IgnoreError();
@@ -215,13 +217,13 @@ absl::Status RmaGroup::Progress() {
   return Move(&moved);
 }
 
-bool RmaGroup::Tick() {
+void RmaGroup::Tick(bool* moved, bool* copies) {
   const uint32_t calls = calls_.now.load(std::memory_order_relaxed);
-  if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return false;
+  if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return;
   MutexLock lock(mutex_, std::adopt_lock);
-  bool moved = false;
-  (void)Move(&moved);
-  return moved;
+  if (!Move(moved).ok() || gpu_.writer() == nullptr) return;
+  const auto waits = [](const auto& receiver) { return receiver->waits(); };
+  *copies = *copies || !gpu_.idle() || !Quiet() || std::any_of(receivers_.begin(), receivers_.end(), waits);
 }
 
 absl::Status RmaGroup::Accept(bool* moved) {
@@ -250,7 +252,7 @@ absl::Status RmaGroup::Move(bool* moved) {
   calls_.tests = 0;
   absl::Status status;
   if (!peers_.all_here() && regions_.has_windows()) status = peers_.Check(MonotonicNanos());
-  if (status.ok()) status = gpu_.Poll();
+  if (status.ok()) status = gpu_.Poll(moved);
   if (status.ok()) status = Accept(moved);
   if (!status.ok()) return Fail(status, nullptr);
   status = MoveReceivers(moved);
@@ -345,12 +347,6 @@ absl::Status RmaGroup::Asked(uint32_t rank, const RmaRecord& get) TCPX_NO_THREAD
   return absl::OkStatus();
 }
 
-RmaReceiver::Wanted* RmaGroup::Find(uint32_t rank, const RmaRecord& gotten) TCPX_NO_THREAD_SAFETY_ANALYSIS {
-  return gets_.Find(rank, gotten);
-}
-
-void RmaGroup::Answered(uint64_t token) TCPX_NO_THREAD_SAFETY_ANALYSIS { gets_.Answered(token); }
-
 void RmaGroup::PeerClosed(uint32_t rank, bool orderly) TCPX_NO_THREAD_SAFETY_ANALYSIS {
   peers_.Closed(rank, orderly, MonotonicNanos());
   senders_[rank].PeerClosed();
@@ -390,7 +386,9 @@ void RmaGroup::Close() {
     }
     for (RmaSender& sender : senders_) sender.Close();
     for (auto& receiver : receivers_) receiver->Close();
-    gpu_.Await();
+    const absl::Status stuck = gpu_.Await(limits_.peer_timeout_ns);
+    if (!stuck.ok()) Fail(stuck, nullptr, ", here").IgnoreError();
+    for (const auto& [handle, region] : regions_.all()) gpu_.Forget(region);
     counts_.Log(rank_, senders_.size());
     break;
   }

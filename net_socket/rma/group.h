@@ -1,8 +1,8 @@
-// group.h: the ranks of one NCCL communicator that reach into each other's memory.
+// group.h: one rank's end of a group: the ranks of an NCCL communicator that access each other's memory.
 //
-// Purpose: NCCL's collComm. Knows the peers, the registered regions and what is under way; checks what NCCL and what a
-//          peer asks for; one error ends it, here and at the peers.
-// Threads: any; one at a time is inside. Connect waits; Close, CloseContexts and Deregister for a bounded time.
+// Purpose: NCCL's collComm. Holds the peers, the registered regions and the operations in progress, and checks what
+//          NCCL and the peers ask for. The first error ends the group, here and at the peers.
+// Threads: any; a mutex admits one at a time. Reach waits; Close, CloseContexts and Deregister wait for a bounded time.
 // States:  open -> failed (the first error sticks).
 // Units:   bytes.
 // Errors:  as rma_api.h.
@@ -28,12 +28,12 @@
 
 namespace tcpx {
 
-// NCCL's listenComm: its socket becomes the group's, which accepts as long as it lives.
+// NCCL's listenComm. The group takes its socket, and accepts on it for as long as the group lives.
 class RmaListen {
  public:
   Context* context = nullptr;
   int device = 0;
-  ListenComm* listen = nullptr;  // null: a group has it
+  ListenComm* listen = nullptr;  // null: a group has taken it
 };
 
 class RmaGroup final : public RmaReceiver::Owner {
@@ -42,10 +42,11 @@ class RmaGroup final : public RmaReceiver::Owner {
   RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, absl::Span<void* const> handles, uint32_t rank);
   ~RmaGroup();
 
-  // Returns once the next rank has answered.
+  // Connects to the next rank and waits until it has answered: a ring that can't be reached fails here.
   absl::Status Reach();
   Context* context() const { return context_; }
 
+  // As nccl/rma_api.h says:
   RmaContexts* OpenContexts(int count, int traffic_class);
   void CloseContexts(RmaContexts* contexts);
   absl::StatusOr<RmaHandle> Register(void* data, size_t bytes, MemoryType type, RmaUse use);
@@ -55,25 +56,30 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Test(RmaRequest* request, bool* done);
   absl::Status Progress();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Moves the group if NCCL has not called since the last tick. True exactly when something moved.
-  bool Tick();
+  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved, in *copies where
+  // copies of GPU memory may be under way, which only this looks at.
+  void Tick(bool* moved, bool* copies);
   void Close();
 
  private:
   const RmaRegionTable& regions() const override TCPX_NO_THREAD_SAFETY_ANALYSIS { return regions_; }
+  // As rma_receiver.h says:
   absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) override;
   absl::Status Asked(uint32_t rank, const RmaRecord& get) override;
-  RmaReceiver::Wanted* Find(uint32_t rank, const RmaRecord& gotten) override;
-  void Answered(uint64_t token) override;
+  RmaReceiver::Wanted* Find(uint32_t rank, const RmaRecord& gotten) override TCPX_NO_THREAD_SAFETY_ANALYSIS {
+    return gets_.Find(rank, gotten);
+  }
+  void Answered(uint64_t token) override TCPX_NO_THREAD_SAFETY_ANALYSIS { gets_.Answered(token); }
   void PeerClosed(uint32_t rank, bool orderly) override;
 
   absl::Status CheckPlace(const RmaContexts& contexts, int context, uint32_t rank) const TCPX_REQUIRES(mutex_);
   absl::Status Start(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request)
       TCPX_REQUIRES(mutex_);
-  // The first error sticks; `by` is the connection whose peer has to hear of it; null: any.
+  // The first error sticks. `by`: the connection whose peer gets it; null: any.
   absl::Status Fail(const absl::Status& status, Comm* by, const char* where = "") TCPX_REQUIRES(mutex_);
-  // NCCL asked for something wrong. Reports it to `rank`, which is not to blame.
+  // NCCL asked for something invalid. `rank` gets the error too, but is not to blame.
   absl::Status FailHere(const absl::Status& status, uint32_t rank) TCPX_REQUIRES(mutex_);
+  // Sends the error to the peer of `by`, and to all others unless that connection spreads it (TCPX_SPREAD_ERRORS).
   void TellPeers(const absl::Status& told, Comm* by) TCPX_REQUIRES(mutex_);
   absl::Status Move(bool* moved) TCPX_REQUIRES(mutex_);
   absl::Status MoveReceivers(bool* moved) TCPX_REQUIRES(mutex_);
@@ -95,8 +101,8 @@ class RmaGroup final : public RmaReceiver::Owner {
   struct {
     std::atomic<uint32_t> now{0};
     uint32_t at_tick = 0;
-    uint32_t tests = 0;  // since all was moved
-  } calls_;              // of NCCL
+    uint32_t tests = 0;  // tests since everything was last moved
+  } calls_;              // NCCL's calls
 
   Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
@@ -113,7 +119,7 @@ class RmaGroup final : public RmaReceiver::Owner {
     uint32_t next = 0;  // its number
   } contexts_ TCPX_GUARDED_BY(mutex_);
   struct {
-    int64_t left_ns = 0;  // of TCPX_LINGER, for ends that wait
+    int64_t left_ns = 0;  // what is left of TCPX_LINGER for closing
     bool orderly = true;  // no window was open when the last contexts were closed
   } ending_ TCPX_GUARDED_BY(mutex_);
 };

@@ -11,7 +11,7 @@
 namespace tcpx {
 namespace {
 
-// Of each direction. Connections beyond pin a slot when they are first used.
+// Slots reserved for each direction. Connections beyond this number pin a slot at first use.
 constexpr size_t kReservedMax = 64;
 
 }  // namespace
@@ -76,19 +76,24 @@ void GroupGpu::FinishReached() {
   }
 }
 
-absl::Status GroupGpu::Poll() {
+absl::Status GroupGpu::Poll(bool* moved) {
   if (writer_ == nullptr) return absl::OkStatus();
-  const absl::Status status = writer_->Poll();
+  uint64_t steps = 0;
+  const absl::Status status = writer_->Poll(&steps);
   FinishReached();
+  if (std::exchange(steps_, steps) != steps) *moved = true;
   return status;
 }
 
-void GroupGpu::Await() {
-  if (writer_ == nullptr) return;
-  writer_->Await();
+bool GroupGpu::idle() const { return writer_ == nullptr || writer_->idle(); }
+
+absl::Status GroupGpu::Await(int64_t patience_ns) {
+  if (writer_ == nullptr) return absl::OkStatus();
+  const absl::Status status = writer_->Await(patience_ns);
   FinishReached();
   for (const Own& lost : own_) RmaRequests::Finish(lost.request);
   own_.clear();
+  return status;
 }
 
 void GroupGpu::Forget(const RmaRegion& region) {

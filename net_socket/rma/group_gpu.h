@@ -1,9 +1,9 @@
-// group_gpu.h: a group's way to the memory of its GPU.
+// group_gpu.h: how a group reaches the memory of its GPU.
 //
 // Purpose: makes ready what a region in GPU memory needs, so that nothing is pinned or created while NCCL's kernels
 //          wait for a transfer; carries out what a rank asks of itself once such memory is known. Without a CUDA driver
 //          NCCL's GPU memory is the host's.
-// Threads: under the group's mutex. Await waits.
+// Threads: under the group's mutex. Await waits for a bounded time.
 // Lifetime: borrows the hub, and a request until it is finished.
 // Errors:  as GpuHub and GpuWriter; kInvalidArgument for the memory of a second GPU.
 #pragma once
@@ -38,9 +38,13 @@ class GroupGpu {
   GpuWriter* writer() const { return writer_; }
   // What this rank asks of itself.
   absl::Status Do(const CheckedOperation& operation, RmaRequest* request);
-  absl::Status Poll();
-  // Returns once nothing that was given before touches memory; no request is borrowed then.
-  void Await();
+  // True in *moved where the stream has carried something out.
+  absl::Status Poll(bool* moved);
+  // No copy of its stream is under way.
+  bool idle() const;
+  // Returns once nothing that was given before touches memory, or with an error after `patience_ns`; no request is
+  // borrowed then.
+  absl::Status Await(int64_t patience_ns);
   // The region ends. After Await.
   void Forget(const RmaRegion& region);
 
@@ -58,8 +62,9 @@ class GroupGpu {
   const int device_;
   const size_t peers_;
   GpuWriter* writer_ = nullptr;
-  std::vector<GpuPool*> reserved_;  // of which this group reserves slots
+  std::vector<GpuPool*> reserved_;  // in which this group has reserved slots
   std::deque<Own> own_;             // oldest first
+  uint64_t steps_ = 0;              // that the stream had carried out at the latest poll
 };
 
 }  // namespace tcpx

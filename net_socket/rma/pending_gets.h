@@ -1,6 +1,6 @@
 // pending_gets.h: the gets of a group whose answers have not come.
 //
-// Purpose: an answer names a get by its token; only who was asked may answer, once, and with as many bytes.
+// Purpose: an answer names a get by its token; only the rank that was asked may answer, once, and with as many bytes.
 // Threads: under the group's mutex. Units: bytes.
 #pragma once
 

@@ -54,6 +54,8 @@ class RmaRegionTable {
   const RmaRegion* Find(RmaHandle handle) const;
   // By the number on the wire.
   const RmaRegion* FindId(uint32_t id) const { return Find(RmaHandle{id} + 1); }
+  // By handle.
+  const absl::flat_hash_map<RmaHandle, RmaRegion>& all() const { return regions_; }
   // True if any region is a window of the user.
   bool has_windows() const;
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/clock.h"
 #include "common/thread.h"
 #include "net_socket/rma/group.h"
 
@@ -16,6 +17,10 @@ namespace {
 // From one look at the groups that NCCL does not call to the next: while they move, and once they rest.
 constexpr unsigned kTickUs = 1000;
 constexpr unsigned kTickMaxUs = 8000;
+// While copies of GPU memory may be under way, which take less, and of which nothing else tells; until nothing has
+// moved for so long. Guesses.
+constexpr unsigned kCopyTickUs = 50;
+constexpr int64_t kCopiesNs = kSecond;
 
 }  // namespace
 
@@ -37,11 +42,15 @@ void Rma::EndThread() {
 
 void Rma::Run() {
   pthread_setname_np(pthread_self(), "tcpx-rma");
+  int64_t moved_ns = 0;
   for (unsigned nap_us = kTickUs; !ends_; usleep(nap_us)) {
     MutexLock lock(mutex_);
     bool moved = false;
-    for (RmaGroup* group : groups_) moved = group->Tick() || moved;
+    bool copies = false;
+    for (RmaGroup* group : groups_) group->Tick(&moved, &copies);
     nap_us = moved ? kTickUs : std::min(2 * nap_us, kTickMaxUs);
+    if (moved || !copies) moved_ns = MonotonicNanos();
+    if (copies && MonotonicNanos() - moved_ns < kCopiesNs) nap_us = kCopyTickUs;
   }
 }
 

@@ -163,8 +163,7 @@ absl::Status RmaReceiver::TakePut(const RmaRecord& record, absl::string_view pay
       if (!status.ok() || !*room) return status;
     }
   }
-  Enter(record, coming);
-  return absl::OkStatus();
+  return Enter(record, coming);
 }
 
 absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room) {
@@ -184,9 +183,9 @@ absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view 
     owner_->Answered(record.token);
     return absl::OkStatus();
   }
-  Enter(record, coming);
+  status = Enter(record, coming);
   if (coming == nullptr) arrivals_.back().copied = owner_->regions().writer()->last();
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status RmaReceiver::Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room) {
@@ -195,8 +194,9 @@ absl::Status RmaReceiver::Place(const RmaRegion& region, char* at, absl::string_
   return absl::OkStatus();
 }
 
-void RmaReceiver::Enter(const RmaRecord& record, Request* coming) {
-  if (!record.has_signal && coming == nullptr && record.kind == RmaKind::kPut) return;
+absl::Status RmaReceiver::Enter(const RmaRecord& record, Request* coming) {
+  const bool is_there = coming == nullptr && record.kind == RmaKind::kPut;
+  if (is_there && !record.has_signal) return absl::OkStatus();
   Arrival arrival;
   arrival.context = record.context;
   // A signal alone may be sent for the put before it.
@@ -209,7 +209,9 @@ void RmaReceiver::Enter(const RmaRecord& record, Request* coming) {
   arrival.signal_offset = record.signal_offset;
   arrival.signal_add = record.signal_add;
   arrival.token = record.token;
+  if (is_there && arrivals_.empty() && owner_->regions().writer() == nullptr) return Finish(arrival);
   arrivals_.push_back(arrival);
+  return absl::OkStatus();
 }
 
 absl::Status RmaReceiver::Settle(bool* moved) {

@@ -33,12 +33,13 @@ class RmaReceiver {
   class Owner {
    public:
     virtual const RmaRegionTable& regions() const = 0;
-    // The peer says who it is. An error: it is not.
+    // The peer says which rank it is. An error: it can't be that rank.
     virtual absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) = 0;
+    // `rank` asks for memory of this rank. An error: it may not have it.
     virtual absl::Status Asked(uint32_t rank, const RmaRecord& get) = 0;
-    // Null: nobody of this rank has asked `rank` for so many bytes by that token. Valid until the next call.
+    // Null: this rank has not asked `rank` for this many bytes with that token. Valid until the next call.
     virtual Wanted* Find(uint32_t rank, const RmaRecord& gotten) = 0;
-    // The answer is in place.
+    // The bytes of the get with this token are in place.
     virtual void Answered(uint64_t token) = 0;
     // `orderly`: it had no windows.
     virtual void PeerClosed(uint32_t rank, bool orderly) = 0;
@@ -53,6 +54,8 @@ class RmaReceiver {
   bool greeted() const { return greeted_; }
   // The peer's group is open, as far as is known here.
   bool owes_bye() const { return greeted_ && !closed_; }
+  // For bytes, for a copy, or for what is older.
+  bool waits() const { return !arrivals_.empty(); }
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
   // After Progress has returned `status`: the peer has not said who it is, and won't.
@@ -88,7 +91,8 @@ class RmaReceiver {
   absl::Status Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming);
   // A payload that is in the batch.
   absl::Status Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room);
-  void Enter(const RmaRecord& record, Request* coming);
+  // Waits in arrivals_, unless it is complete and nothing older is under way.
+  absl::Status Enter(const RmaRecord& record, Request* coming);
   // Tests what is coming, and applies the signals that may be applied.
   absl::Status Settle(bool* moved);
   absl::Status Ask(Arrival* arrival, bool* moved);

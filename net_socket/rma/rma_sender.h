@@ -44,7 +44,7 @@ class RmaSender {
   bool idle() const { return batches_.empty() && sent_.empty(); }
   // Operations that the kernel has not taken yet.
   size_t waiting() const;
-  // So much waits that payloads should lie where they are until their turn.
+  // Too much waits: payloads should stay where they are until their turn.
   bool crowded() const { return batches_.size() > kCrowdedBatches; }
   // More than this group may have under way.
   bool overrun() const { return batches_.size() > kOverrunBatches; }
@@ -64,12 +64,12 @@ class RmaSender {
 
  private:
   static constexpr size_t kCrowdedBatches = 16;
-  // So many batches wait only if a peer asks for more gets than NCCL has under way: 32 for each of its contexts. A
+  // More batches wait only if a peer asks for more gets than NCCL has under way: 32 for each of its contexts. A
   // batch of records alone holds more than 1000.
   static constexpr size_t kOverrunBatches = 64;
 
   enum class State { kUnused, kDialling, kUp, kClosed };
-  // An idle connection is asked in one of so many looks whether it has failed: nothing else would show it.
+  // An idle connection is asked in one of this many looks whether it has failed: nothing else would show it.
   static constexpr uint32_t kLooks = 64;
 
   // A message after its batch.

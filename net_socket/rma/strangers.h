@@ -1,8 +1,9 @@
 // strangers.h: connections of a group that may say later which rank they come from, or never do.
 //
-// Purpose: whoever has the ticket can open one, and ends nothing with it but that: few of them are kept, each for a
-//          time, and the log has one line a second at most.
-// Threads: under the group's mutex. Errors: none.
+// Purpose: anyone who has the ticket can open such a connection. It can end nothing but itself: only a few are kept,
+//          each for a limited time, and the log gets at most one line a second.
+// Threads: under the group's mutex.
+// Errors:  none.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // key_schedule.h: from a shared secret and an ephemeral exchange to the keys of one socket.
 //
 // Purpose: the key schedule of TLS 1.3 with SHA-256 in its mode psk_dhe_ke, with labels of our own (docs/security.md
-//          has it in full). The acceptor, who speaks first here, has the part of TLS's client.
+//          has it in full). The acceptor, which speaks first here, has the part of TLS's client.
 //
 //   early     = HKDF-Extract(0, secret)
 //   handshake = HKDF-Extract(Derive(early, "derived", ""), X25519)

@@ -12,7 +12,7 @@
 namespace tcpx {
 namespace {
 
-// A piece of so much or more begins a record of its own, which its receiver may open straight to its place; shorter
+// A piece of this size or more begins a record of its own, which its receiver may open straight to its place; shorter
 // ones share a record.
 constexpr size_t kOwnRecordBytes = 8 * 1024;
 constexpr size_t kSharedRecordBytes = 16 * 1024;

@@ -31,9 +31,9 @@ namespace tcpx {
 // Units:   bytes; positions count from the socket's first record. Errors: none.
 class RecordAcks {
  public:
-  // The kernel took so many sealed bytes more.
+  // The kernel took another `sealed` bytes.
   void Took(size_t sealed) { sealed_taken_ += sealed; }
-  // A record of so much plaintext ended `sealed_after` sealed bytes before the last one that was taken.
+  // A record of `plain` bytes ended `sealed_after` sealed bytes before the last one that was taken.
   void Ended(size_t sealed_after, size_t plain);
 
   // How much plaintext is not acknowledged, where the kernel holds `queued` bytes that are not; negative: not known.

@@ -43,7 +43,7 @@ class BulkPace {
   // With nothing to pull: looks on while the lane holds data, so that a slow flow is found out although the others wait
   // for it to drain. Returns when to look again, 0 for not at all.
   int64_t LookWhileHeld();
-  // The lane goes on with another socket, of whose path nothing is known.
+  // The lane has a new socket, and nothing is known about its path.
   void Restart();
 
  private:

@@ -60,7 +60,7 @@ class BulkSendLane final : public PoolLane {
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
-  // The same: the peer has closed, and had so much of the lane's stream by then.
+  // The same: the peer has closed, and had taken `taken` bytes of the lane's stream by then.
   void PeerTook(uint64_t taken) { stream_.PeerTook(taken); }
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
@@ -100,10 +100,10 @@ class BulkSendLane final : public PoolLane {
   // Where the pinned chunk is sent from; false: it can't be sealed.
   bool SealPinned(PinnedChunk* pinned);
   void CompletePinned(PinnedChunk* pinned, const Completion& completion);
-  // What a send of so many bytes took of the stream.
+  // How much of the stream a send with this result took.
   size_t TookOf(int result);
   void Advance(size_t bytes);
-  // A call that was offered so much of the frame took so many bytes.
+  // A call that was offered `offered` bytes of the frame took `bytes`.
   void CountSent(size_t bytes, size_t offered);
   // A send ended with this errno.
   void Broke(int err);

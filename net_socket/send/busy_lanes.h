@@ -20,7 +20,7 @@ class BusyLanes {
   void Note(int64_t now_ns, uint32_t* span);
   int Count(int64_t now_ns) const;
 
-  // A connection has brought so much more; returns what all have.
+  // A connection has brought another `bytes`; returns what all have.
   uint64_t Brought(uint64_t bytes) { return brought_.fetch_add(bytes, std::memory_order_relaxed) + bytes; }
 
   // What each of `lanes` busy ones may hold unsent: -1, no bound of ours, for up to 64; else a part of 256 MiB, 64 KiB

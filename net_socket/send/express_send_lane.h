@@ -43,11 +43,11 @@ class ExpressSendLane {
   void Post(SendRequest* request, bool lone);
   // Sends what is queued, as far as the socket takes it.
   void Flush();
-  // The peer has closed, and had so much of the lane's stream by then.
+  // The peer has closed, and had taken `taken` bytes of the lane's stream by then.
   void PeerTook(uint64_t taken) { stream_.PeerTook(taken); }
   // The lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer) { return stream_.Replace(std::move(offer)); }
-  // Sends again what the old socket may have lost, for a caller who has nothing to ask; *more: not all of it. A socket
+  // Sends again what the old socket may have lost, for a caller that has nothing to ask; *more: not all of it. A socket
   // that breaks is for others to report; not OK: nothing can be sealed.
   absl::Status SendAgainUnasked(bool* more);
   // Nothing is left that only copies here hold.

@@ -37,7 +37,7 @@ class HeldFrames {
     uint16_t padding = 0;  // after it, of no meaning
   };
 
-  // Room for `frames`, a power of two, and for so many bytes of copied payload.
+  // Room for `frames`, a power of two, and for `copy_bytes` of copied payload.
   HeldFrames(size_t frames, size_t copy_bytes);
 
   // Frames that may begin.
@@ -63,7 +63,7 @@ class HeldFrames {
   // The socket holds `queued` unacknowledged bytes (QueuedBytes; negative: not known).
   void Acked(int64_t queued);
 
-  // The peer has taken so much of the stream, and has closed. True: an earlier socket brought some of it, so that the
+  // The peer has taken `taken` bytes of the stream, and has closed. True: an earlier socket brought some of it, so the
   // current socket continues with something else.
   bool PeerTook(uint64_t taken);
   // True exactly when the peer has all that was sent, as far as is known.

@@ -1,4 +1,4 @@
-// lane_rates.h: a connection's bulk lanes side by side: who shall take how much of what is left, and who nothing.
+// lane_rates.h: a connection's bulk lanes side by side: which takes how much of what is left, and which nothing.
 //
 // Threads: each lane's owner sets its own and looks; TakeOrders and what comes of them by the thread that carries them
 //          out; any reads.
@@ -28,7 +28,7 @@ class LaneRates {
     std::function<void()> ordered = [] {};
     // How many lanes the process may open more.
     std::function<int()> may_open = [] { return 0; };
-    // This connection has brought so much more; returns what all of the process have.
+    // This connection has brought another this many bytes; returns what all of the process have.
     std::function<uint64_t(uint64_t)> brought = [](uint64_t) { return uint64_t{0}; };
   };
   // What a look at a lane has seen.

@@ -21,7 +21,7 @@ class SendQueue {
  public:
   // Entries of one call: 3 a message at the most, for 32 messages and a few more. Far below UIO_MAXIOV (1024, Linux).
   static constexpr int kIovMax = 128;
-  // Messages that wait for an earlier one go out once so many bytes have gathered.
+  // Messages that wait for an earlier one go out once this many bytes have gathered.
   static constexpr size_t kGatherBytes = 1 << 20;
 
   // Room for `capacity` messages, a power of two. Messages longer than `chunk_bytes_max` travel as several chunks.

@@ -58,7 +58,7 @@ class SendStream {
 
   // As sendmsg(2), and EPROTO where it can't be sealed.
   ssize_t Send(iovec* pieces, int count) { return SendBy(sealer_.get(), settings_.seals, settings_.fd, pieces, count); }
-  // A call that was offered so much of the stream took so many bytes.
+  // A call that was offered `offered` bytes of the stream took `bytes`.
   void Count(size_t bytes, size_t offered) {
     counts_.bytes.Add(bytes);
     counts_.calls.Add();
@@ -80,7 +80,7 @@ class SendStream {
   // Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing of it is
   // left, else an errno, as SendBy's (seal/sealer.h).
   int SendAgain();
-  // The peer has closed, with so much of the stream (HeldFrames::PeerTook).
+  // The peer has closed, and had taken `taken` bytes of the stream (HeldFrames::PeerTook).
   void PeerTook(uint64_t taken);
   // Goes on with another socket, or is closed. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);

@@ -128,7 +128,7 @@ struct ThreadUse {
 // Where that is not known.
 inline constexpr ThreadUse kUseUnknown{~uint64_t{0}, 0};
 
-// Turns what was waited for since the last call into who it was that was waited for, and adds it to `blocked`.
+// Finds who was waited for since the last call, and adds the time to `blocked`.
 void Attribute(const ThreadUse& use, ConnectionNumbers* numbers);
 
 }  // namespace tcpx

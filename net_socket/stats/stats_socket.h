@@ -35,10 +35,10 @@ class StatsSocket {
   static constexpr size_t kClientsMax = 16;
   // A client that has not taken its document by then is dropped.
   static constexpr int64_t kClientNs = 2 * kSecond;
-  // So many clients are accepted in so long: a crowd must not keep the thread from looking at connections.
+  // At most kAcceptsMax clients are accepted in kAcceptNs: a crowd must not keep the thread from the connections.
   static constexpr int kAcceptsMax = 8;
   static constexpr int64_t kAcceptNs = 50 * kMillisecond;
-  // So long those who may not read are turned away in one turn.
+  // How long clients that may not read are turned away in one turn.
   static constexpr int64_t kStrangersNs = 5 * kMillisecond;
   static constexpr int kBacklog = 4096;
 

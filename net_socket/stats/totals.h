@@ -57,7 +57,7 @@ class Totals {
   static constexpr char kOther[] = "other";
   static constexpr size_t kPeersMax = 256;
 
-  // Communicators of open connections, NCCL's 2.28 and later, and their GPUs: so many of the lowest ids at most.
+  // Communicators of open connections, NCCL's 2.28 and later, and their GPUs: at most this many, of the lowest ids.
   static constexpr size_t kCommunicatorsMax = 64;
 
   void Add(const ConnectionNumbers& numbers, bool open_now);

@@ -21,7 +21,7 @@ echo "$NCCL_NET_PLUGIN ${NCCL_PROTO:--} $*" >>"$(dirname "$0")/calls"
 INNER
 cat >"$scratch/pack/gpu_probe" <<'INNER'
 #!/bin/bash
-echo "a copy of 256 KiB beside a kernel that polls: ${CUDA_DEVICE_MAX_CONNECTIONS:-many}"
+echo "a copy of 256 KiB during a kernel that polls: ${CUDA_DEVICE_MAX_CONNECTIONS:-many}"
 [[ ${CUDA_DEVICE_MAX_CONNECTIONS:-} != 1 ]]
 INNER
 chmod +x "$scratch/pack/nccl_bench" "$scratch/pack/gpu_probe"

@@ -64,7 +64,7 @@ class TraceMergeTest(unittest.TestCase):
         self.assertNotEqual(by_name["here"]["pid"], by_name["there"]["pid"])
 
     def times(self, *arguments):
-        """Of the slices, since the first event of the first trace."""
+        """Times of the slices, since the first event of the first trace."""
         run, events = self.merge(*arguments)
         self.assertEqual(run.returncode, 0, run.stderr)
         return run, {e["name"]: round(e["ts"] - events[0]["ts"], 3) for e in events if e["ph"] == "X"}

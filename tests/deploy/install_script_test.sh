@@ -11,7 +11,7 @@ fail() { echo "FAILED: $*"; failed=1; }
 
 # The image's folder.
 mkdir -p "$scratch/image/lib" "$scratch/image/seccomp" "$scratch/image/bin"
-tools=(net_bench tcpx_doctor tcpx_top tcpx_trace_merge)
+tools=(net_bench rma_bench tcpx_doctor tcpx_top tcpx_trace_merge)
 for tool in "${tools[@]}"; do echo tool >"$scratch/image/bin/$tool"; done
 cp "$1" "$scratch/image/install.sh"
 cp "$2" "$scratch/image/seccomp/"

@@ -105,15 +105,21 @@ class CommandsTest(unittest.TestCase):
                 self.assertEqual((0, ""), (done.returncode, done.stderr))
                 self.assertRegex(done.stdout,
                                  r"^%s (\d+\.\d+, build id \w+|\(from the sources\))\n$" % command.split("/")[-1])
+        # Nothing is built for the answer.
+        for command in ("tools/bench", "tools/install", "tools/package"):
+            with self.subTest(command=command):
+                done = run(command, "--version", env={"PATH": "/usr/bin:/bin", "HOME": "/nowhere"}, timeout=60)
+                self.assertEqual((0, ""), (done.returncode, done.stderr))
+                self.assertRegex(done.stdout, r"^%s \d+\.\d+ \(from the sources\)\n$" % command)
 
     def test_completion_knows_the_options_of_help(self):
         script = 'source "$1"; COMP_WORDS=("$2" --); COMP_CWORD=1; _tcpx "$2"; printf "%s\\n" "${COMPREPLY[@]}"'
         completion = str(ROOT / "deploy/completion/tcpx.bash")
         default = "deploy/packaging/scripts/tcpx_default"
         wanted = {"tcpx_doctor": {"--parameters", "--hosts", "--at-once", "--help"},
-                  "tools/tcpx_top": {"--group", "--once"},
-                  "net_bench": {"--raw", "--listen",
-                                "--json"}, "tools/trace_merge": {"--offset"}, default: {"--version"}}
+                  "tools/tcpx_top": {"--group", "--once", "--help"},
+                  "net_bench": {"--raw", "--listen", "--json", "--help"},
+                  "tools/trace_merge": {"--offset", "--help"}, default: {"--version"}}
         # In a text there are options of other commands, too.
         others = {"tcpx_doctor": {"--overlap", "--ntasks", "--nodelist"}, "net_bench": {"--flows-shaped", "--links"}}
         for command, options in wanted.items():
@@ -126,7 +132,8 @@ class CommandsTest(unittest.TestCase):
             for command, name in (("tools/tcpx_top", "tcpx_top"), ("tools/trace_merge", "tcpx_trace_merge")):
                 copy = shutil.copy(path_of(command), pathlib.Path(folder) / name)
                 self.assertIn("usage: %s [" % name, talked_to([copy, "--help"]).stdout)
-        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge"):
+        for command in ("net_bench", "rma_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge", "tools/install",
+                        "tools/package"):
             self.assertEqual([], [line for line in run(command, "--help").stdout.splitlines() if len(line) > 80],
                              command)
 

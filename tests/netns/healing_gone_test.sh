@@ -34,7 +34,7 @@ chosen=()
 for one in "${cases[@]}"; do
   [[ $one =~ ${GONE_ONLY:-.} ]] || continue
   if ((kernel < 6015)) && [[ $one =~ ^(shut|forgotten (10|60)) ]]; then
-    echo "SKIPPED: $one: Linux $(uname -r) can't be told to probe a shut window each second (6.15 and later can)" >&2
+    echo "SKIPPED: $one: Linux $(uname -r) can't probe a shut window each second (6.15 and later can)" >&2
     continue
   fi
   chosen+=("$one")

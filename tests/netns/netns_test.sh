@@ -100,7 +100,7 @@ netns_run a timeout 20 python3 tests/netns/traffic.py send tcp 10.1.0.2 "$port" 
 check "cut cable" "rc != 0" "exit code $rc"
 netns_mend a eth0
 transfer tcp fd00:1::2 1000 1000
-check "mended cable" "bytes == 1000" "$bytes bytes"
+check "repaired cable" "bytes == 1000" "$bytes bytes"
 
 # However a script ends: what it made is gone, processes too.
 cat >"$scratch/killed.sh" <<'INNER'

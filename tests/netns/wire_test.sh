@@ -59,7 +59,7 @@ stopped=$(wire_count b bytes)
 await counted cut 2
 check "a cut stops everything" "$(wire_count b bytes) == $stopped" "$(wire_count b cut) segments cut"
 wire_ctl cut off >/dev/null
-arrived "bytes arrive once it is mended" 1
+arrived "bytes arrive once the cut ends" 1
 check "a rate fills its queue" "$(wire_count b full) > 0" "$(wire_count b full) segments found it full"
 
 wire_ctl set rate 0 >/dev/null

@@ -83,7 +83,15 @@ test_deb() {
   printf 'db_get() { RET=true; }\ndb_stop() { :; }\ndb_purge() { :; }\n' >"$scratch/deb/usr/share/debconf/confmodule"
   on_root --install "$scratch/libnccl-net-tcpx_0.1_$arch.deb"
   is_default || fail "the answer to debconf's question has no effect"
+  on_root --remove libnccl-net-tcpx
+  is_default && fail "tcpx is the default although it was removed"
+  on_root --install "$scratch/libnccl-net-tcpx_0.1_$arch.deb"
+  is_default || fail "the answer is lost when the package is removed and installed again"
+  # dpkg deconfigures a package while another one that breaks it is unpacked.
+  DPKG_ROOT=$scratch/deb sh "$scratch/deb/var/lib/dpkg/info/libnccl-net-tcpx.prerm" deconfigure
+  is_default || fail "the answer is lost when the package is deconfigured"
   on_root --purge libnccl-net-tcpx
+  [[ -z $(find "$scratch/deb/var/lib" -maxdepth 1 -name 'libnccl*') ]] || fail "a file is left in /var/lib"
   rm -r "$scratch/deb/usr/share/debconf"
   on_root --install "$scratch/libnccl-net-tcpx_0.1_$arch.deb"
   on_root --purge libnccl-net-tcpx

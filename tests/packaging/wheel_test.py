@@ -221,6 +221,8 @@ class CommandsTest(Installed):
         for command in COMMANDS:
             done = run(self.venv / "bin" / command, "--help", env=environment())
             self.assertIn("usage: ", expect_done(done), command)
+            done = run(self.venv / "bin" / command, "--version", env=environment())
+            self.assertRegex(expect_done(done), r"^%s \d+\.\d+(, build id \w+)?\n$" % command)
 
     def test_net_bench_drives_the_installed_plugin(self):
         arguments = "--no-priority --no-pin --yield --keep-disturbed --phase any --mode latency -b 8 -e 8 --samples 1"

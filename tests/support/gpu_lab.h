@@ -1,6 +1,6 @@
 // gpu_lab.h: GPU memory for tests, from the stand-in driver or a real one.
 //
-// Purpose: opens the driver before the plugin does. The stand-in is taken where it lies beside the test (Bazel puts it
+// Purpose: opens the driver before the plugin does. The stand-in is used if it is in the test's folder (Bazel puts it
 //          there); else this machine's own, so that the same test runs on a GPU (tools/gpu).
 // Threads: any. Lifetime: the library stays loaded; buffers free what they hold.
 // Errors:  Open: kNotFound where there is no driver, kInternal where the stand-in is broken. All else ends the process:

@@ -76,7 +76,7 @@ bool CheckSecrets(const Patient& patient, const SocketAddress& doctor, Report* r
   const auto secrets = channel.ok() ? CompareSecrets(patient, &*channel) : channel.status();
   if (!secrets.ok()) {
     report->Problem("secret", absl::StrCat("the secrets could not be compared: ", secrets.status().message()),
-                    "try again");
+                    "start the doctor on the other host again, with the same release on both");
     return true;
   }
   const char* const fix = "copy the file to both hosts, and set TCPX_SECRET_FILE on both";

@@ -122,7 +122,7 @@ void ServeOne(const Command& command, const std::vector<OwnedFd>& listeners, int
   if (child > 0) ++*children;
 }
 
-// Whether stdin has ended: who started us is gone.
+// Whether stdin has ended: the process that started us is gone.
 bool InputEnded() {
   char bytes[256];
   const ssize_t count = read(STDIN_FILENO, bytes, sizeof(bytes));

@@ -83,8 +83,8 @@ void AnswerOne(int fd, int family) {
   if (count < static_cast<ssize_t>(sizeof(Question))) return;
   Question question;
   memcpy(&question, bytes.data(), sizeof(question));
-  // Never more than what a path could carry, and never to another one than who asked: no amplifier for strangers, who
-  // would have to guess the port while a doctor asks.
+  // Never more than what a path could carry, and only to the host that asked: no amplifier for strangers, who would
+  // have to guess the port while a doctor asks.
   const int wanted = std::min<int>(static_cast<int>(question.answer_bytes), kMtuMax) - Overhead(family);
   const Answer answer = {question.number, static_cast<uint32_t>(mark)};
   memcpy(bytes.data(), &answer, sizeof(answer));

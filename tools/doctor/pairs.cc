@@ -95,11 +95,12 @@ void JudgeMtu(const Pair& pair, const PacketFacts& facts, PairFindings* findings
   between->path_mtu = between->path_mtu == 0 ? path : std::min(between->path_mtu, path);
   const std::string text = absl::StrFormat("%d bytes pass (there %d, back %d; the interfaces have %d and %d)", path,
                                            there, back, mine, other);
-  const std::string fix = path > 0 ? absl::StrFormat(
-                                         "ip link set dev %s mtu %d on both hosts, or let the switches pass %d; "
-                                         "sysctl -w net.ipv4.tcp_mtu_probing=1 until then",
-                                         pair.here->name, path, std::max(mine, other))
-                                   : "find what drops packets of 1200 bytes";
+  const std::string fix = path > 0
+                              ? absl::StrFormat(
+                                    "ip link set dev %s mtu %d on this host, and the same for %s on the other; or let "
+                                    "the switches pass %d; sysctl -w net.ipv4.tcp_mtu_probing=1 until then",
+                                    pair.here->name, path, pair.there->name, std::max(mine, other))
+                              : "find what drops packets of 1200 bytes";
   if (mine != other) {
     findings->Add(Grade::kProblem, "mtu", pair, text + ": the mtu of the two hosts differs", fix);
   } else if (path < mine) {

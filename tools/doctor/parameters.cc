@@ -78,10 +78,13 @@ std::string ParametersText(const Origins& origins) {
 std::string ParametersJson(const Origins& origins, const std::string& head) {
   std::vector<std::string> lines;
   for (const Row& row : Rows(origins)) {
-    lines.push_back(absl::StrCat(
-        "  {\"name\": ", JsonText(row.parameter->name), ", \"value\": ", JsonText(row.value),
-        ", \"default\": ", JsonText(DefaultText(*row.parameter)), ", \"from\": ", JsonText(row.from),
-        ", \"allowed\": ", JsonText(AllowedText(*row.parameter)), ", \"does\": ", JsonText(row.parameter->brief), "}"));
+    // The pages' marks of code.
+    std::string allowed = AllowedText(*row.parameter);
+    allowed.erase(std::remove(allowed.begin(), allowed.end(), '`'), allowed.end());
+    lines.push_back(absl::StrCat("  {\"name\": ", JsonText(row.parameter->name), ", \"value\": ", JsonText(row.value),
+                                 ", \"default\": ", JsonText(DefaultText(*row.parameter)),
+                                 ", \"from\": ", JsonText(row.from), ", \"allowed\": ", JsonText(allowed),
+                                 ", \"does\": ", JsonText(row.parameter->brief), "}"));
   }
   return absl::StrCat("{", head, ", \"parameters\": [\n", absl::StrJoin(lines, ",\n"), "\n]}\n");
 }

@@ -20,7 +20,7 @@ examine a TCPX_THREADS=2 TCPX_LANES=4 && sound "progress threads"
 finds "a fixed number of lanes" ok lanes "device 0: 4 lanes to another host [(]TCPX_LANES[)], 4 to this host"
 finds "progress threads" ok variable "TCPX_THREADS=2 TCPX_LANES=4|TCPX_LANES=4 TCPX_THREADS=2"
 finds "progress threads" ok plugin "it says: mode pool of 2 progress threads"
-examine a TCPX_SPEED_MBPS=eth0=25000 && finds "a speed that is told" ok device "25000 Mbit/s.*TCPX_SPEED_MBPS"
+examine a TCPX_SPEED_MBPS=eth0=25000 && finds "a speed that is set" ok device "25000 Mbit/s.*TCPX_SPEED_MBPS"
 
 # What is loaded.
 examine a LD_LIBRARY_PATH=/nowhere && broken "no plugin" plugin "would not find the plugin: .*libnccl-net-tcpx.so" &&

@@ -1,4 +1,4 @@
-// Traffic classes through the real shared library: which octet the lanes of which communicator bear, at both ends.
+// Traffic classes through the real shared library: which octet each communicator's lanes carry, at both ends.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>

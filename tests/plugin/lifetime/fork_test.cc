@@ -17,6 +17,7 @@
 #include "tests/support/rank.h"
 #include "tests/support/secret_file.h"
 #include "tests/support/stream.h"
+#include "tests/support/talking_child.h"
 
 namespace tcpx {
 namespace {
@@ -122,37 +123,6 @@ void RequireRefusals(Parent* parent) {
   TCPX_REQUIRE(net.GetProperties(0, &properties) == ncclSystemError);
   TCPX_REQUIRE(net.Init(&out, 1, -1, &RecordLog, nullptr) == ncclSystemError);
 }
-
-// Forks a child whose stderr comes to *text once AwaitChild has returned.
-class TalkingChild {
- public:
-  explicit TalkingChild(const std::function<void()>& body) {
-    int ends[2];
-    TCPX_REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(ends[1], STDERR_FILENO);
-      body();
-      _exit(0);
-    }
-    close(ends[1]);
-    read_end_ = ends[0];
-  }
-
-  pid_t pid() const { return pid_; }
-  // To its end.
-  std::string Text() {
-    std::string text;
-    char piece[4096];
-    for (ssize_t got; (got = read(read_end_, piece, sizeof(piece))) > 0;) text.append(piece, static_cast<size_t>(got));
-    close(read_end_);
-    return text;
-  }
-
- private:
-  pid_t pid_ = -1;
-  int read_end_ = -1;
-};
 
 TEST_P(ForkTest, EveryCallInTheChildIsRefused) {
   const auto fork_one = [](Control& peer) {

@@ -1,7 +1,9 @@
 // One-sided transfers with GPU memory, of a stand-in driver that copies late and in any order between streams: no byte
 // is wrong, and no signal is seen before what it covers is in place.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,32 +91,139 @@ TEST_P(RmaGpuTest, WindowsInHostMemory) {
   RunModel({.ranks = 2, .contexts = 2}, {2, 256 << 10, kAll & ~RmaModel::kWindow});
 }
 
-// Groups that have a word in common add to it as if it were theirs alone.
+// A word of GPU memory that several groups of the process have registered, and add to.
+class SharedWord {
+ public:
+  SharedWord(GpuLab* gpu, RmaLab* lab, uint64_t flags) : gpu_(gpu), lab_(lab), word_(gpu, sizeof(uint64_t)) {
+    word_.Fill(0);
+    for (int i = 0; i < lab->ranks(); ++i) mhandle_ = Must(lab->RegisterAt(i, word_.data(), word_.bytes(), flags));
+  }
+  // A rank's signal to itself: its group has given the addition to the stream when this returns.
+  void Add(int rank) {
+    RmaRange nothing;
+    nothing.rank = static_cast<uint32_t>(rank);
+    RmaSignal signal;
+    signal.region = mhandle_;
+    void* request = nullptr;
+    ASSERT_EQ(ncclSuccess, lab_->rma().IputSignal(lab_->rank(rank).contexts, 0, nothing, signal, 0, &request));
+    requests_.emplace_back(rank, request);
+  }
+  void ExpectInTheEnd(uint64_t value) {
+    for (const auto& [rank, request] : requests_) Must(lab_->Wait(rank, request));
+    requests_.clear();
+    const auto* const seen = static_cast<const uint64_t*>(gpu_->fake().view(reinterpret_cast<uint64_t>(word_.data())));
+    EXPECT_EQ(value, __atomic_load_n(seen, __ATOMIC_ACQUIRE));
+  }
+
+ private:
+  GpuLab* const gpu_;
+  RmaLab* const lab_;
+  GpuBuffer word_;
+  void* mhandle_ = nullptr;
+  std::vector<std::pair<int, void*>> requests_;
+};
+
+// With a stream for each group, all would read the word before any writes it: most additions would be lost.
 TEST_P(RmaGpuTest, OneWordOfSeveralGroups) {
+  gpu_->fake().delays(TestSeed(), 0);
   auto lab = Open({.ranks = 3, .contexts = 1});
   ASSERT_TRUE(lab.ok()) << lab.status();
-  GpuBuffer word(gpu_.get(), sizeof(uint64_t));
-  word.Fill(0);
-  void* mhandle = nullptr;
-  for (int i = 0; i < 3; ++i) mhandle = Must((*lab)->RegisterAt(i, word.data(), word.bytes(), 1));
-  constexpr uint64_t kAdds = 24;
-  std::vector<std::pair<int, void*>> requests;
-  for (uint64_t i = 0; i < kAdds; ++i) {
-    for (int from = 0; from < 3; ++from) {
-      RmaRange range;
-      range.rank = static_cast<uint32_t>((from + static_cast<int>(i)) % 3);
-      void* request = nullptr;
-      RmaSignal signal;
-      signal.region = mhandle;
-      ASSERT_EQ(ncclSuccess, (*lab)->rma().IputSignal((*lab)->rank(from).contexts, 0, range, signal, 0, &request));
-      requests.emplace_back(from, request);
-    }
+  SharedWord word(gpu_.get(), lab->get(), NCCL_NET_MR_FLAG_FORCE_SO);
+  constexpr uint64_t kRounds = 16;
+  for (uint64_t i = 1; i <= kRounds; ++i) {
+    gpu_->fake().hold(1);
+    for (int rank = 0; rank < 3; ++rank) word.Add(rank);
+    gpu_->fake().hold(0);
+    const Deadline deadline;
+    while (gpu_->counts().waiting > 0) ASSERT_TRUE(deadline.Yield());
+    word.ExpectInTheEnd(3 * i);
   }
-  for (const auto& [rank, request] : requests) Must((*lab)->Wait(rank, request));
-  const auto* const seen = static_cast<const uint64_t*>(gpu_->fake().view(reinterpret_cast<uint64_t>(word.data())));
-  Must((*lab)->Until([&] { return __atomic_load_n(seen, __ATOMIC_ACQUIRE) >= 3 * kAdds; }));
-  EXPECT_EQ(3 * kAdds, *seen);
   Must((*lab)->CloseAll());
+}
+
+// If each group remembered the word for itself, the second addition of the first would not know that of the second.
+TEST_P(RmaGpuTest, OneRememberedWordOfSeveralGroups) {
+  auto lab = Open({.ranks = 2, .contexts = 1});
+  ASSERT_TRUE(lab.ok()) << lab.status();
+  SharedWord word(gpu_.get(), lab->get(), NCCL_NET_MR_FLAG_FORCE_SO | NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET);
+  for (uint64_t i = 1; i <= 8; ++i) {
+    word.Add(static_cast<int>(i % 2));
+    word.ExpectInTheEnd(i);
+  }
+  Must((*lab)->CloseAll());
+}
+
+// A group is closed with its memory registered, as after an error, and that memory is a later group's: what the first
+// one remembered of its words is of no use any more.
+TEST_P(RmaGpuTest, AWordOfAGroupThatIsMadeAnew) {
+  GpuBuffer memory(gpu_.get(), sizeof(uint64_t));
+  auto* const word = static_cast<uint64_t*>(gpu_->fake().view(reinterpret_cast<uint64_t>(memory.data())));
+  // One group stays, so that the process's use of the GPU does.
+  auto lab = Open({.ranks = 2, .contexts = 1});
+  ASSERT_TRUE(lab.ok()) << lab.status();
+  for (int rank = 0; rank < 2; ++rank) {
+    memory.Fill(0);
+    void* const mhandle = Must((*lab)->RegisterAt(rank, memory.data(), memory.bytes(),
+                                                  NCCL_NET_MR_FLAG_FORCE_SO | NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET));
+    RmaRange nothing;
+    nothing.rank = static_cast<uint32_t>(rank);
+    RmaSignal signal;
+    signal.region = mhandle;
+    for (uint64_t i = 1; i <= 3; ++i) {
+      void* request = nullptr;
+      ASSERT_EQ(ncclSuccess, (*lab)->rma().IputSignal((*lab)->rank(rank).contexts, 0, nothing, signal, 0, &request));
+      Must((*lab)->Wait(rank, request));
+      EXPECT_EQ(i, __atomic_load_n(word, __ATOMIC_ACQUIRE)) << "group " << rank;
+    }
+    Must((*lab)->Close(rank));
+  }
+}
+
+// The target makes no call: its thread looks at the copies often enough.
+TEST_P(RmaGpuTest, CopiesOfAnIdleTargetAreLookedAtOften) {
+  auto lab = Open({.ranks = 1, .contexts = 1});
+  ASSERT_TRUE(lab.ok()) << lab.status();
+  SharedWord word(gpu_.get(), lab->get(), NCCL_NET_MR_FLAG_FORCE_SO);
+  // With 8 ms from one to the next they would take 1.6 s. Again where others had the machine.
+  constexpr uint64_t kLooks = 200;
+  bool often = false;
+  for (uint64_t i = 1; i <= 5 && !often; ++i) {
+    gpu_->fake().hold(1);
+    word.Add(0);
+    const uint64_t before = gpu_->counts().queries;
+    const auto began = std::chrono::steady_clock::now();
+    const Deadline deadline;
+    while (gpu_->counts().queries < before + kLooks && deadline.Yield()) {
+    }
+    often = std::chrono::steady_clock::now() - began < std::chrono::milliseconds(kLooks * 4);
+    gpu_->fake().hold(0);
+    word.ExpectInTheEnd(i);
+  }
+  EXPECT_TRUE(often);
+  Must((*lab)->CloseAll());
+}
+
+// A GPU that carries out nothing costs a deregistration and a close a bounded time, and the group its life.
+TEST_P(RmaGpuTest, AGpuThatIsStuckEndsTheGroup) {
+  setenv("TCPX_PEER_TIMEOUT", "1", 1);
+  auto lab = Open({.ranks = 1, .contexts = 1});
+  ASSERT_TRUE(lab.ok()) << lab.status();
+  GpuBuffer memory(gpu_.get(), 4096);
+  void* const mhandle = Must((*lab)->RegisterAt(0, memory.data(), memory.bytes(), NCCL_NET_MR_FLAG_FORCE_SO));
+  gpu_->fake().hold(1);
+  RmaRange nothing;
+  RmaSignal signal;
+  signal.region = mhandle;
+  void* request = nullptr;
+  ASSERT_EQ(ncclSuccess, (*lab)->rma().IputSignal((*lab)->rank(0).contexts, 0, nothing, signal, 0, &request));
+  ASSERT_EQ(ncclSuccess, (*lab)->rma().DeregMrSym((*lab)->rank(0).group, mhandle));
+  EXPECT_TRUE((*lab)->HasFailed(0));
+  EXPECT_GT(CountInLog("rank 0 of 1, here: the GPU has not carried out copies of one-sided transfers for 1.0 s"), 0)
+      << LogText();
+  Must((*lab)->CloseAll());
+  gpu_->fake().hold(0);
+  const Deadline deadline;
+  while (gpu_->counts().waiting > 0) ASSERT_TRUE(deadline.Yield()) << "before the memory goes";
 }
 
 // What the fake copies after the memory was freed ends the process.

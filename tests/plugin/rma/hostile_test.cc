@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -88,6 +89,7 @@ struct Attack {
 void PrintTo(const Attack& attack, std::ostream* out) { *out << attack.label; }
 
 const uint64_t kHuge = ~uint64_t{0};
+const uint64_t kGib = uint64_t{1} << 30;
 
 std::vector<Attack> Attacks() {
   return {
@@ -95,6 +97,8 @@ std::vector<Attack> Attacks() {
       {"PutWraps", {Greeting() + Put(kHuge - 3, 8)}, "a put of 8 bytes at 18446744073709551612"},
       {"PutElsewhere", {Greeting() + Put(0, 8, 77)}, "region 77, which is not registered"},
       {"PutIsEnormous", {Greeting() + Announced(RmaKind::kPut, 0, kHuge)}, "more than 1 GiB"},
+      {"PutOfMoreThanOneGib", {Greeting() + Announced(RmaKind::kPut, 0, kGib + 1)}, "more than 1 GiB"},
+      {"PutOfOneGib", {Greeting() + Announced(RmaKind::kPut, 0, kGib)}, "a put of 1073741824 bytes at 0 of region 0"},
       {"PutIsLarger", {Greeting() + Announced(RmaKind::kPut, 0, 64), std::string(4096, 'x')}, ""},
       {"PutIsSmaller", {Greeting() + Announced(RmaKind::kPut, 0, 64), "x"}, "another size than was announced"},
       {"SignalBeyond", {Greeting() + Signal(kWindowBytes)}, "a signal of 8 bytes at 4096"},
@@ -214,15 +218,10 @@ void ComeAndGo(RmaLab* lab, const Stranger& stranger, uint8_t number) {
   EXPECT_EQ(absl::OkStatus(), lab->Progress());
 }
 
-TEST_P(RmaStrangerTest, CostsNothingButItself) {
-  const auto lab = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
+// Rank 0 puts to the victim, and the group goes on.
+void ExpectAPutToArrive(RmaLab* lab) {
   RmaMemory* const memory = Must(lab->Register(kWindowBytes));
   RmaMemory* const signals = Must(lab->Register(64, NCCL_NET_MR_FLAG_FORCE_SO));
-  const Deadline deadline;
-  for (uint8_t number = 0; !LogHas("of rank 1: a connection that had not said its rank was closed"); ++number) {
-    ASSERT_TRUE(deadline.Yield()) << LogText();
-    ComeAndGo(lab.get(), GetParam(), number);
-  }
   std::memset(memory->at(0), 'p', kWindowBytes);
   void* request = nullptr;
   const RmaRange all = {memory->of(0), 0, memory->of(kVictim), 0, kWindowBytes, kVictim};
@@ -235,7 +234,75 @@ TEST_P(RmaStrangerTest, CostsNothingButItself) {
   EXPECT_EQ(0, WarningCount()) << LogText();
 }
 
-// A message of lane 0, of which half has come.
+TEST_P(RmaStrangerTest, CostsNothingButItself) {
+  const auto lab = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
+  const Deadline deadline;
+  for (uint8_t number = 0; !LogHas("of rank 1: a connection that had not said its rank was closed"); ++number) {
+    ASSERT_TRUE(deadline.Yield()) << LogText();
+    ComeAndGo(lab.get(), GetParam(), number);
+  }
+  ExpectAPutToArrive(lab.get());
+}
+
+// It has every answer, and dies before it says so: by an accept of the net table such an end would be reported.
+TEST(RmaUnacceptedTest, ADeadStrangerCostsNothingButItself) {
+  const auto lab = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
+  const char* const handle = lab->rank(kVictim).handle.data();
+  uint8_t number = 0;
+  for (const uint64_t heals : {uint64_t{0}, kFeatureHealHealth}) {
+    for (const bool health_first : {true, false}) {
+      Hello hello;
+      hello.connection_id[0] = hello.connection_id[8] = ++number;
+      hello.features = kFeatureHealth | kFeatureEstablished | heals;
+      hello.lanes = 1;
+      const int lane = DialByHand(handle, hello);
+      hello.kind = HelloKind::kHealth;
+      const int health = DialByHand(handle, hello);
+      GoRound(handle);
+      close(health_first ? health : lane);
+      GoRound(handle);
+      close(health_first ? lane : health);
+      GoRound(handle);
+      EXPECT_EQ(absl::OkStatus(), lab->Progress()) << LogText();
+    }
+  }
+  ExpectAPutToArrive(lab.get());
+}
+
+// One after the other comes, and loses its lane, which heals.
+TEST(RmaUnacceptedTest, LanesOfStrangersShareALimitOfLines) {
+  const auto lab = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
+  const char* const handle = lab->rank(kVictim).handle.data();
+  const auto began = std::chrono::steady_clock::now();
+  constexpr uint8_t kStrangers = 24;
+  std::vector<int> healths;
+  for (uint8_t number = 1; number <= kStrangers; ++number) {
+    Hello hello;
+    hello.connection_id[0] = hello.connection_id[8] = number;
+    hello.features = kFeatureHealth | kFeatureEstablished | kFeatureHeal | kFeatureHealHealth;
+    hello.lanes = 1;
+    const int lane = DialByHand(handle, hello);
+    hello.kind = HelloKind::kHealth;
+    healths.push_back(DialByHand(handle, hello));
+    const std::string word = Established();
+    ASSERT_EQ(static_cast<ssize_t>(word.size()), send(lane, word.data(), word.size(), MSG_NOSIGNAL));
+    GoRound(handle);
+    EXPECT_EQ(absl::OkStatus(), lab->Progress());
+    close(lane);
+    for (int i = 0; i < 3; ++i) {
+      GoRound(handle);
+      EXPECT_EQ(absl::OkStatus(), lab->Progress());
+    }
+  }
+  for (const int health : healths) close(health);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+  const int lines = CountInLog("is lost and will be resumed");
+  EXPECT_GE(lines, 1) << LogText();
+  EXPECT_LE(lines, seconds.count() + 2) << LogText();
+  ExpectAPutToArrive(lab.get());
+}
+
+// A message of lane 0, half of which has arrived.
 std::string HalfAMessage() {
   const std::string message = ExpressMessage(Greeting() + Put(0, 1000));
   return Established() + message.substr(0, message.size() / 2);

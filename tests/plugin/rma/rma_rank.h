@@ -18,6 +18,7 @@ namespace tcpx {
 class RmaRank {
  public:
   static constexpr size_t kBytes = 1 << 20;
+  static constexpr int kParts = 9;
   static constexpr uint64_t kCommId = 42;  // as the net table's in rank.h
 
   RmaRank(Control* peer, int rank) : rma(Must(RmaClient::Open(kPluginPath))), rank_(rank) {
@@ -40,15 +41,15 @@ class RmaRank {
   static void Succeeds(ncclResult_t result, const char* call) {
     TCPX_REQUIRE(result == ncclSuccess, call, " returned ", result, "; ", LogText());
   }
+  void* context() const { return context_; }
   uint32_t peer() const { return static_cast<uint32_t>(1 - rank_); }
   uint64_t Word(size_t index) const { return __atomic_load_n(&window[index], __ATOMIC_ACQUIRE); }
   // All of the window but its first page, whose first word it signals. Null: an error.
-  void* Put() {
-    constexpr size_t kFirst = 4096;
-    void* request = nullptr;
-    (void)rma->IputSignal(contexts, 0, {mhandle, kFirst, mhandle, kFirst, kBytes - kFirst, peer()}, {mhandle}, 0,
-                          &request);
-    return request;
+  void* Put() { return Put(kFirst, kBytes - kFirst); }
+  // One of kParts of it: puts that no signal orders may write no byte twice.
+  void* PutPart(int part) {
+    constexpr size_t kPartBytes = (kBytes - kFirst) / kParts;
+    return Put(kFirst + static_cast<size_t>(part % kParts) * kPartBytes, kPartBytes);
   }
   bool failed() {
     bool has_failed = false;
@@ -69,6 +70,14 @@ class RmaRank {
   std::vector<uint64_t> window = std::vector<uint64_t>(kBytes / sizeof(uint64_t));
 
  private:
+  static constexpr size_t kFirst = 4096;
+
+  void* Put(size_t offset, size_t bytes) {
+    void* request = nullptr;
+    (void)rma->IputSignal(contexts, 0, {mhandle, offset, mhandle, offset, bytes, peer()}, {mhandle}, 0, &request);
+    return request;
+  }
+
   const int rank_;
   void* context_ = nullptr;
 };

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/support/by_hand.h"
@@ -23,7 +24,7 @@ constexpr rlim_t kLimit = 512;
 constexpr size_t kQuarter = kLimit / 4;
 constexpr char kTold[] = "have a quarter of the descriptors";
 
-// Of connection `number`, whose process nobody else is.
+// The hello of connection `number`, from a process of its own.
 Hello NumberedHello(size_t number, HelloKind kind, uint16_t lanes) {
   Hello hello;
   hello.kind = kind;
@@ -41,13 +42,13 @@ class Crowd {
 
   // False: it got no answer. What is accepted stays; `says` is what it says then.
   bool Comes(HelloKind kind, uint16_t lanes, const std::string& says = "") {
-    Visitor visitor(handle_);
-    TCPX_REQUIRE(visitor.Say(HelloFor(handle_, NumberedHello(came_++, kind, lanes))));
-    const std::string bytes = visitor.Hear(kAnswerFixedBytes);
-    if (bytes.empty()) return false;
-    TCPX_REQUIRE(visitor.Say(says));
-    visitors_.push_back(std::move(visitor));
-    return true;
+    return Says(NumberedHello(came_++, kind, lanes), says);
+  }
+  // One more lane of connection `number`, which has come.
+  bool LaneComes(size_t number, uint16_t lane, uint16_t lanes) {
+    Hello hello = NumberedHello(number, HelloKind::kLane, lanes);
+    hello.lane = lane;
+    return Says(hello, "");
   }
   // How many do, at most so many as there are descriptors.
   size_t Fills(HelloKind kind, uint16_t lanes, const std::string& says = "") {
@@ -55,10 +56,22 @@ class Crowd {
     while (count < kLimit && Comes(kind, lanes, says)) ++count;
     return count;
   }
+  // The first socket that came, and is here, says more.
+  void FirstSays(const std::string& bytes) { TCPX_REQUIRE(visitors_.front().Say(bytes)); }
   void LeaveFirst() { visitors_.pop_front(); }
   void Leave() { visitors_.clear(); }
 
  private:
+  bool Says(const Hello& hello, const std::string& more) {
+    Visitor visitor(handle_);
+    TCPX_REQUIRE(visitor.Say(HelloFor(handle_, hello)));
+    const std::string bytes = visitor.Hear(kAnswerFixedBytes);
+    if (bytes.empty()) return false;
+    TCPX_REQUIRE(visitor.Say(more));
+    visitors_.push_back(std::move(visitor));
+    return true;
+  }
+
   const char* const handle_;
   size_t came_ = 0;
   std::deque<Visitor> visitors_;
@@ -69,51 +82,129 @@ class UnacceptedTest : public ::testing::Test {
   void SetUp() override { Mode{.threads = 2, .lanes = 2}.Apply(); }
 };
 
-// Has them at one listen of a process of few descriptors. After that peers of other listens get through, and all is
-// given back with the listen.
-template <typename Function>
-std::string RunBeforeACrowd(Function function) {
-  return RunAlone([&] {
-    const rlimit both{kLimit, kLimit};
-    TCPX_REQUIRE(setrlimit(RLIMIT_NOFILE, &both) == 0);
-    Rank rank;
-    ListenByHand listening(&rank);
-    Crowd crowd(listening.handle);
-    function(&rank, &listening, &crowd);
-    rank.Close(rank.ConnectToSelf());
-    TCPX_REQUIRE(CountInLog(kTold) == 1, LogText());
-    crowd.Leave();
-    listening.Close();
-  });
+void SetLimit() {
+  const rlimit both{kLimit, kLimit};
+  TCPX_REQUIRE(setrlimit(RLIMIT_NOFILE, &both) == 0);
+}
+
+// Peers of other listens get through, and all is given back with the listen.
+void RequirePeersAndTheEnd(Rank* rank, ListenByHand* listening, Crowd* crowd) {
+  rank->Close(rank->ConnectToSelf());
+  TCPX_REQUIRE(CountInLog(kTold) == 1, LogText());
+  crowd->Leave();
+  listening->Close();
 }
 
 TEST_F(UnacceptedTest, CompleteConnectionsThatNobodyAccepts) {
-  EXPECT_EQ("", RunBeforeACrowd([](Rank* rank, ListenByHand* listening, Crowd* crowd) {
-              const size_t came = crowd->Fills(HelloKind::kLane, 1, Established());
+  EXPECT_EQ("", RunAlone([] {
+              SetLimit();
+              Rank rank;
+              ListenByHand listening(&rank);
+              Crowd crowd(listening.handle);
+              const size_t came = crowd.Fills(HelloKind::kLane, 1, Established());
               TCPX_REQUIRE(came == kQuarter / 2, came);
-              rank->Close(rank->ConnectToSelf());
-              rank->CloseReceive(listening->AcceptWithin());
-              TCPX_REQUIRE(crowd->Comes(HelloKind::kLane, 1), "one was accepted, and another may come");
+              rank.Close(rank.ConnectToSelf());
+              rank.CloseReceive(listening.AcceptWithin());
+              TCPX_REQUIRE(crowd.Comes(HelloKind::kLane, 1), "one was accepted, and another may come");
+              RequirePeersAndTheEnd(&rank, &listening, &crowd);
             }));
 }
 
-// They may get 33 lanes each, and a health socket, while nobody accepts them.
+// Each holds the lane that has come, and a place for a health socket, however many lanes it says it will have.
 TEST_F(UnacceptedTest, ConnectionsThatLackLanes) {
-  EXPECT_EQ("", RunBeforeACrowd([](Rank*, ListenByHand*, Crowd* crowd) {
-              const size_t came = crowd->Fills(HelloKind::kLane, 2);
-              TCPX_REQUIRE(came == kQuarter / (kLanesPilotedMax + 1), came);
+  for (const uint16_t lanes : {2, 64}) {
+    EXPECT_EQ("", RunAlone([lanes] {
+                SetLimit();
+                Rank rank;
+                ListenByHand listening(&rank);
+                Crowd crowd(listening.handle);
+                const size_t came = crowd.Fills(HelloKind::kLane, lanes);
+                TCPX_REQUIRE(came == kQuarter / 2, came);
+                RequirePeersAndTheEnd(&rank, &listening, &crowd);
+              }))
+        << lanes << " lanes";
+  }
+}
+
+// The same bound, lane by lane. One connection of the listen gets all its lanes, and once that is accepted another one.
+TEST_F(UnacceptedTest, LanesAreCountedAsTheyCome) {
+  EXPECT_EQ("", RunAlone([] {
+              constexpr uint16_t kLanes = 40;
+              SetLimit();
+              Rank rank;
+              ListenByHand listening(&rank);
+              Crowd crowd(listening.handle);
+              for (size_t i = 0; i < 20; ++i) TCPX_REQUIRE(crowd.Comes(HelloKind::kLane, kLanes));
+              size_t lanes = 20;
+              for (size_t i = 1; i < 20; ++i) {
+                for (uint16_t lane = 1; lane < kLanes && crowd.LaneComes(i, lane, kLanes); ++lane) ++lanes;
+              }
+              TCPX_REQUIRE(lanes + 20 == kQuarter, lanes, " lanes of 20 connections");
+              TCPX_REQUIRE(!crowd.Comes(HelloKind::kLane, 1));
+              for (uint16_t lane = 1; lane < kLanes; ++lane) {
+                TCPX_REQUIRE(crowd.LaneComes(0, lane, kLanes), "lane ", lane, " of the first");
+              }
+              TCPX_REQUIRE(!crowd.LaneComes(19, 1, kLanes));
+              crowd.FirstSays(Established());
+              rank.CloseReceive(listening.AcceptWithin());
+              const Deadline deadline;
+              for (uint16_t lane = 1; lane < kLanes; ++lane) {
+                while (!crowd.LaneComes(19, lane, kLanes))
+                  TCPX_REQUIRE(deadline.Yield(), "lane ", lane, " of the next");
+              }
+              RequirePeersAndTheEnd(&rank, &listening, &crowd);
+            }));
+}
+
+// By a connection that heals, once it is up.
+TEST_F(UnacceptedTest, LanesThatAreOpenedLaterCountToo) {
+  EXPECT_EQ("", RunAlone([] {
+              SetLimit();
+              Rank rank;
+              ListenByHand listening(&rank);
+              Crowd crowd(listening.handle);
+              TCPX_REQUIRE(crowd.Comes(HelloKind::kLane, 1), "the one that gets all its lanes");
+              Hello hello = NumberedHello(kLimit, HelloKind::kLane, 2);
+              hello.features |= kFeatureHealth | kFeatureHeal | kFeatureHealHealth | kFeaturePilot;
+              std::vector<int> fds = {DialByHand(listening.handle, hello)};
+              hello.lane = 1;
+              fds.push_back(DialByHand(listening.handle, hello));
+              hello.kind = HelloKind::kHealth;
+              fds.push_back(DialByHand(listening.handle, hello));
+              const std::string word = Established();
+              TCPX_REQUIRE(send(fds[0], word.data(), word.size(), MSG_NOSIGNAL) > 0);
+              GoRound(listening.handle);
+              TCPX_REQUIRE(crowd.Fills(HelloKind::kHealth, 1) > 0);
+              hello.kind = HelloKind::kResume;
+              hello.lane = 5;
+              hello.attempt = 1;
+              Visitor refused(listening.handle);
+              TCPX_REQUIRE(refused.Say(HelloFor(listening.handle, hello)));
+              TCPX_REQUIRE(refused.HearToTheEnd().empty(), "there is no room for one more");
+              crowd.FirstSays(Established());
+              void* const comms[] = {listening.AcceptWithin(), listening.AcceptWithin()};
+              hello.attempt = 2;
+              fds.push_back(DialByHand(listening.handle, hello));
+              for (void* comm : comms) rank.CloseReceive(comm);
+              for (const int fd : fds) close(fd);
+              RequirePeersAndTheEnd(&rank, &listening, &crowd);
             }));
 }
 
 TEST_F(UnacceptedTest, HealthSocketsThatNobodyUses) {
-  EXPECT_EQ("", RunBeforeACrowd([](Rank*, ListenByHand*, Crowd* crowd) {
-              const size_t came = crowd->Fills(HelloKind::kHealth, 1);
+  EXPECT_EQ("", RunAlone([] {
+              SetLimit();
+              Rank rank;
+              ListenByHand listening(&rank);
+              Crowd crowd(listening.handle);
+              const size_t came = crowd.Fills(HelloKind::kHealth, 1);
               TCPX_REQUIRE(came == kQuarter, came);
-              TCPX_REQUIRE(crowd->Comes(HelloKind::kLane, 1), "a listen has one connection");
-              TCPX_REQUIRE(!crowd->Comes(HelloKind::kHealth, 1));
-              for (int i = 0; i < 3; ++i) crowd->LeaveFirst();
+              TCPX_REQUIRE(crowd.Comes(HelloKind::kLane, 1), "a listen has one connection");
+              TCPX_REQUIRE(!crowd.Comes(HelloKind::kHealth, 1));
+              for (int i = 0; i < 3; ++i) crowd.LeaveFirst();
               const Deadline deadline;
-              while (!crowd->Comes(HelloKind::kHealth, 1)) TCPX_REQUIRE(deadline.Yield(), "places are free");
+              while (!crowd.Comes(HelloKind::kHealth, 1)) TCPX_REQUIRE(deadline.Yield(), "places are free");
+              RequirePeersAndTheEnd(&rank, &listening, &crowd);
             }));
 }
 

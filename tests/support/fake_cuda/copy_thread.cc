@@ -60,6 +60,12 @@ void CopyThread::Await(FakeStream* stream, std::unique_lock<std::mutex>* lock) {
   changed_.wait(*lock, [&] { return stream->steps.empty(); });
 }
 
+uint64_t CopyThread::waiting() const {
+  uint64_t steps = 0;
+  for (const FakeStream* stream : streams_) steps += stream->steps.size();
+  return steps;
+}
+
 FakeStream* CopyThread::Choose() {
   if (held) return nullptr;
   std::vector<FakeStream*> ready;

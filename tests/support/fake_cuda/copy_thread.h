@@ -61,6 +61,7 @@ class CopyThread {
   uint64_t copies = 0;
   uint64_t strided_copies = 0;
   uint64_t streams() const { return streams_.size(); }
+  uint64_t waiting() const;
 
  private:
   void Run();

@@ -32,6 +32,7 @@ struct State {
   std::map<std::string, Failure> failures;
   bool capturing = false;
   bool capture_broken = false;
+  uint64_t queries = 0;
   CopyThread engine{&mutex, &memory};
 };
 
@@ -270,6 +271,7 @@ int cuEventRecord(CuEvent event, CuStream stream) {
 int cuEventQuery(CuEvent event) {
   std::lock_guard<std::mutex> lock(TheState().mutex);
   const int result = Enter("cuEventQuery", true);
+  ++TheState().queries;
   if (result != kCuSuccess) return result;
   return reinterpret_cast<FakeEvent*>(event)->done() ? kCuSuccess : kCuNotReady;
 }
@@ -369,6 +371,8 @@ void FakeCudaCount(FakeCudaCounts* counts) {
   counts->events = state.events.size();
   counts->copies = state.engine.copies;
   counts->strided_copies = state.engine.strided_copies;
+  counts->waiting = state.engine.waiting();
+  counts->queries = state.queries;
   counts->capture_broken = state.capture_broken ? 1 : 0;
 }
 

@@ -4,7 +4,7 @@
 // so, waits for those of all, and computes its result. As with NCCL, an operation whose peer died or aborted never ends
 // by itself: the communicator has an error, and ncclCommAbort ends it.
 //
-// A put is a file with a negative number, and whoever waits for its signal copies it into the window.
+// A put is a file with a negative number, and the rank that waits for its signal copies it into the window.
 //
 // FAKE_FAULT: flip (one result is wrong), flip_puts (a byte of each put is), late (results only at first), hang (the
 // third operation never ends), socket and memory (the log says so), other_puts (it names another plugin for puts).

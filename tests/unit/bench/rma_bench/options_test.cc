@@ -49,6 +49,14 @@ TEST(RmaOptions, AreTaken) {
   EXPECT_EQ(options.window, 4);
 }
 
+TEST(RmaOptions, OneSideListensAndTheOtherConnects) {
+  const Options listens = Parsed({"--listen", "5000"});
+  EXPECT_TRUE(listens.role == Role::kListen && listens.port == 5000);
+  const Options connects = Parsed({"--connect", "host:5000", "--alone", "-n", "9", "-w", "0"});
+  EXPECT_TRUE(connects.role == Role::kConnect && connects.port == 5000 && connects.host == "host");
+  EXPECT_TRUE(!connects.raw && connects.iterations == 9 && connects.warmup == 0);
+}
+
 TEST(RmaOptions, WrongOnesAreRefusedInOneSentence) {
   const struct {
     std::vector<std::string> arguments;
@@ -62,6 +70,8 @@ TEST(RmaOptions, WrongOnesAreRefusedInOneSentence) {
       {{"--library", "x", "--csv", "--json"}, "exclude each other"},
       {{"--library", "x", "-b", "0"}, "at least one byte"},
       {{"--library", "x", "--cpus", "1"}, "one CPU per process"},
+      {{"--library", "x", "--alone", "--vs", "y"}, "exclude each other"},
+      {{"--library", "x", "--connect", ":99"}, "--connect"},
       {{"--bogus"}, "unknown option '--bogus'"},
   };
   for (const auto& row : rows) {
@@ -77,6 +87,8 @@ TEST(RmaPlan, LargePutsAreComparedWithIsendAndIrecvWhereThereAre) {
   EXPECT_EQ(ImplementationsOf(options, Mode::kLatency), bare);
   EXPECT_EQ(ImplementationsOf(options, Mode::kRate), bare);
   EXPECT_EQ(ImplementationsOf(options, Mode::kBandwidth), (std::vector<Implementation>{Implementation::kPlugin}));
+  EXPECT_EQ(ImplementationsOf(Parsed({"--alone"}), Mode::kLatency),
+            (std::vector<Implementation>{Implementation::kPlugin}));
   options.send_receive = true;
   const std::vector<Implementation> beside = {Implementation::kPlugin, Implementation::kSendReceive};
   EXPECT_EQ(ImplementationsOf(options, Mode::kBandwidth), beside);

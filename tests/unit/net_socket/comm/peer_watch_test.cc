@@ -173,13 +173,13 @@ TEST(PeerLossTest, TheFirstOfTwoThreadsIsKept) {
     };
     std::thread other([&loss, &meet] {
       meet();
-      loss.Note(absl::UnavailableError("told by the other thread"), 1);
+      loss.Note(absl::UnavailableError("found by the other thread"), 1);
     });
     meet();
-    loss.Note(absl::UnavailableError("told by this thread, the caller's"), 2);
+    loss.Note(absl::UnavailableError("found by this thread, the caller's"), 2);
     while (!loss.known()) std::this_thread::yield();
     const std::string first(loss.status().message());
-    EXPECT_EQ(loss.lane() == 1 ? "told by the other thread" : "told by this thread, the caller's", first);
+    EXPECT_EQ(loss.lane() == 1 ? "found by the other thread" : "found by this thread, the caller's", first);
     other.join();
     EXPECT_EQ(first, loss.status().message());
   }

@@ -98,7 +98,7 @@ class OneLane final : public DialLane::Owner {
   std::unique_ptr<DialLane> lane_;
 };
 
-// As behind a rule that rejects and a kernel that sends no more ICMP errors: the error says more than the silence.
+// Like a path with a rule that rejects and a kernel that sends no more ICMP errors: the error says more than silence.
 TEST(DialLaneTest, TheEndTellsOfTheFirstErrorBeforeTheSilence) {
   Options options;
   options.retry_count = 1;

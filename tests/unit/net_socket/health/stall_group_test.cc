@@ -124,7 +124,7 @@ TEST(StallGroupTest, FirmCausesComeFirst) {
   EXPECT_EQ(Cause::kPeerLate, RootOf({&soft, &hard}, 1, "a").cause);
 }
 
-// Behind a firewall one end can't tell it from a host that is gone, and the other end may.
+// Where there is a firewall, one end can't tell it from a host that is gone, and the other end may.
 TEST(StallGroupTest, AnEndThatKnowsMoreThanAGoneHostIsBelieved) {
   StallMember gone;
   gone.stalled_since_ns = 1;

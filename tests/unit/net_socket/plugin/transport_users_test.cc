@@ -73,7 +73,7 @@ TEST_F(TransportUsersTest, AFailedStartLeavesNoUser) {
 
 TEST_F(TransportUsersTest, NobodyUsesItAfterTheEnd) {
   const TransportUse late = Use();  // Ends after the transport.
-  users_.End(/*comms_left=*/false);
+  users_.End(/*in_use=*/false);
   EXPECT_EQ(nullptr, users_.transport());
   const auto refused =
       users_.Use([this] { return Transport::Start(options_, ThreadPlan(), nullptr, &notes_, nullptr); });

@@ -52,6 +52,7 @@ TEST(ParametersTest, JsonHasThemAll) {
   Json json;
   std::string error;
   ASSERT_TRUE(ParseJson(text, &json, &error)) << error << "\n" << text;
+  EXPECT_FALSE(absl::StrContains(text, "`")) << text;
 }
 
 }  // namespace
