@@ -11,7 +11,6 @@
 #include "net_socket/comm/tuning.h"
 
 namespace tcpx {
-
 namespace {
 
 std::string NameOf(const HostKnocks::Way& way) {

@@ -17,7 +17,6 @@
 #include "net_socket/health/tuning.h"
 
 namespace tcpx {
-
 namespace {
 
 // As it suspects a lane.

@@ -20,7 +20,6 @@
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {
-
 namespace {
 
 // Whatever a user may have meant by it: of NCCL's own words for this nothing is known.

@@ -14,7 +14,6 @@
 #include "net_socket/send/tuning.h"
 
 namespace tcpx {
-
 namespace {
 
 // A zero-copy send that copying may well serve: no such operation on this kernel or socket, or no memory to pin

@@ -5,7 +5,6 @@
 #include "net_socket/send/tuning.h"
 
 namespace tcpx {
-
 namespace {
 
 constexpr int64_t kSharedUnsentBytes = tuning::kLanesUnbound << 22;

@@ -17,7 +17,6 @@
 #include "tests/support/processes.h"
 
 namespace tcpx {
-
 namespace {
 
 void Install(sock_filter* filter, size_t length) {

@@ -18,7 +18,6 @@
 #include "tests/support/seed.h"
 
 namespace tcpx {
-
 namespace {
 
 using Way = HostKnocks::Way;

@@ -9,7 +9,6 @@
 #include "net_socket/send/tuning.h"
 
 namespace tcpx {
-
 namespace {
 
 constexpr int64_t kSpan = tuning::kBusySpanNs;

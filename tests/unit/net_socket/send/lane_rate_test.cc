@@ -6,7 +6,6 @@
 #include "net_socket/send/tuning.h"
 
 namespace tcpx {
-
 namespace {
 
 constexpr int64_t kChunk = 64 << 10;
