@@ -1,8 +1,8 @@
-// key_turns.h: whose hello is read next.
+// key_turns.h: whose hello is read next, where reading it may cost a key agreement.
 //
-// Purpose: a stranger may connect as often as one CPU can, and with a ticket each hello may cost a key agreement, a
-//          hundred microseconds. So hellos are read in turns of the loop, each short, and within it by sources (an IPv4
-//          address, an IPv6 /64), one each in a circle: a crowd from one address delays itself.
+// Purpose: a key agreement takes a hundred microseconds, and a stranger with a ticket can ask for one with each socket.
+//          So they are served in turns of the loop, each short, and within it by sources (an IPv4 address, an IPv6
+//          /64), one each in a circle: a crowd from one address delays itself.
 // Threads: the reactor.
 // Lifetime: borrows the reactor. A waiter gives up before it is destroyed; once served it no longer waits.
 // Units:   nanoseconds. Errors: none.

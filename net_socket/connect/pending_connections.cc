@@ -47,7 +47,8 @@ HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const std::sh
   }
   if (hello.lane != 0) return HelloStatus::kBadLane;
   const std::shared_ptr<UnacceptedPlace> place = unaccepted_.MakePlace(listening->first);
-  if (!HasRoomForInLoop(place, 2)) return HelloStatus::kUnaccepted;  // Its lane, and a health socket.
+  // For all its lanes and a health socket, so that it completes unless others take the room meanwhile.
+  if (!HasRoomForInLoop(place, hello.lanes + 1)) return HelloStatus::kUnaccepted;
   listening->connections.insert(id);
   auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &stirred_, place);
   AwaitInLoop(id, pending.get());

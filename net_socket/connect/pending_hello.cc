@@ -68,6 +68,7 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
 
   // The kernel has fallen silent about it until it is asked again (EPOLLONESHOT).
   void OnEvents(uint32_t) override {
+    if (!socket.handshake.MakesKeys()) return Hear();
     waits_ = true;
     hellos_->turns_.AwaitInLoop(source, this);
   }
@@ -75,7 +76,7 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
   void KeyTurnInLoop() override {
     waits_ = false;
     // A stranger who has left is not worth a key agreement.
-    if (socket.handshake.MakesKeys() && HasEnded(socket.fd.get())) return Forget(HelloStatus::kScan);
+    if (HasEnded(socket.fd.get())) return Forget(HelloStatus::kScan);
     Hear();
   }
 

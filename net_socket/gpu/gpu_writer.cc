@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
@@ -197,11 +198,12 @@ bool GpuWriter::Over(uint64_t until) {
 
 absl::Status GpuWriter::Await(int64_t patience_ns) {
   const uint64_t until = last();
-  const int64_t began_ns = MonotonicNanos();
-  for (;; usleep(kNapUs)) {
+  int64_t moved_ns = MonotonicNanos();
+  for (uint64_t steps = 0;; usleep(kNapUs)) {
     MutexLock lock(mutex_);
     if (Over(until)) return absl::OkStatus();
-    if (!stuck_ && MonotonicNanos() - began_ns < patience_ns) continue;
+    if (std::exchange(steps, done_.steps) != done_.steps) moved_ns = MonotonicNanos();
+    if (!stuck_ && MonotonicNanos() - moved_ns < patience_ns) continue;
     stuck_ = true;
     const absl::Status stuck = absl::AbortedError(
         absl::StrFormat("the GPU has not carried out copies of one-sided transfers for %.1f s (TCPX_PEER_TIMEOUT): "

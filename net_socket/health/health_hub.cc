@@ -87,7 +87,9 @@ bool HealthHub::AnotherIsUpInLoop(HealthPeer* health) {
     said.empty() ? unknown.insert(one) : by_process_[said].insert(one);
   }
   by_process_[""] = std::move(unknown);
-  return absl::c_any_of(by_process_[process], [health](HealthPeer* other) {
+  const auto known = by_process_.find(process);
+  if (known == by_process_.end()) return false;
+  return absl::c_any_of(known->second, [health](HealthPeer* other) {
     return other != health && other->used_in_loop() && (IsUp(*other) || other->members().Lanes(false).up);
   });
 }

@@ -91,8 +91,7 @@ absl::Status GroupGpu::Await(int64_t patience_ns) {
   if (writer_ == nullptr) return absl::OkStatus();
   const absl::Status status = writer_->Await(patience_ns);
   FinishReached();
-  for (const Own& lost : own_) RmaRequests::Finish(lost.request);
-  own_.clear();
+  own_.clear();  // Those that were lost are never done: their group has failed.
   return status;
 }
 

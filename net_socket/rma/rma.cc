@@ -30,7 +30,7 @@ Rma::~Rma() { EndThread(); }
 
 bool Rma::Unused() {
   MutexLock lock(mutex_);
-  return groups_.empty();
+  return inside_ == 0;
 }
 
 void Rma::EndThread() {
@@ -59,6 +59,7 @@ absl::Status Rma::Enter(RmaGroup* group) {
   {
     MutexLock lock(mutex_);
     groups_.insert(group);
+    ++inside_;
   }
   if (thread_.joinable()) return absl::OkStatus();
   if (over_) return absl::FailedPreconditionError("the library is being unloaded");
@@ -111,6 +112,8 @@ void Rma::Close(RmaGroup* group) {
   Leave(group);
   group->Close();
   delete group;
+  MutexLock lock(mutex_);
+  --inside_;
 }
 
 absl::StatusOr<RmaContexts*> Rma::OpenContexts(RmaGroup* group, int count, int traffic_class) {

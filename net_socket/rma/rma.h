@@ -27,7 +27,7 @@ class Rma final : public RmaApi {
 
   // Leaves groups as they are that NCCL has not closed: its threads may be inside.
   void EndThread();
-  // True exactly when no group is left.
+  // True exactly when no group is left, nor one that is being made or closed.
   bool Unused();
 
   absl::Status Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) override;
@@ -61,6 +61,7 @@ class Rma final : public RmaApi {
 
   Mutex mutex_;
   absl::flat_hash_set<RmaGroup*> groups_ TCPX_GUARDED_BY(mutex_);
+  int inside_ TCPX_GUARDED_BY(mutex_) = 0;  // of groups: those, and the ones that are being closed
 };
 
 }  // namespace tcpx

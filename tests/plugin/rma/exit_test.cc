@@ -58,11 +58,11 @@ TEST_P(RmaExitTest, WithAnotherThreadInside) {
     std::thread([rank, puts] {
       for (;;) {
         void* const request = rank->Put();
-        int done = request == nullptr ? 1 : 0;
-        while (done == 0 && rank->rma->Test(rank->group, request, &done) == ncclSuccess) {
+        int done = 0;
+        while (request != nullptr && done == 0 && rank->rma->Test(rank->group, request, &done) == ncclSuccess) {
           (void)rank->rma->Progress(rank->contexts);
         }
-        ++*puts;
+        *puts += done;
       }
     }).detach();
     const Deadline deadline(20);
