@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 
 #include "common/clock.h"
@@ -43,12 +44,14 @@ class WatchdogTest : public ::testing::Test {
     while (other->looks < until) ASSERT_TRUE(deadline.Yield());
   }
 
+  std::deque<Subject> subjects_;  // looked at until the reactor ends
   Reactor reactor_;
   Watchdog watchdog_{&reactor_};
 };
 
 TEST_F(WatchdogTest, WhoIsIdleIsPassedOverUntilThereIsActivity) {
-  Subject busy, idle;
+  Subject& busy = subjects_.emplace_back();
+  Subject& idle = subjects_.emplace_back();
   idle.next = Watchdog::Next::kIdle;
   Join(&busy);
   Join(&idle);
@@ -64,7 +67,8 @@ TEST_F(WatchdogTest, WhoIsIdleIsPassedOverUntilThereIsActivity) {
 }
 
 TEST_F(WatchdogTest, WhoHasLeftIsForgotten) {
-  Subject busy, left;
+  Subject& busy = subjects_.emplace_back();
+  Subject& left = subjects_.emplace_back();
   left.next = Watchdog::Next::kIdle;
   Join(&busy);
   Join(&left);
@@ -77,7 +81,8 @@ TEST_F(WatchdogTest, WhoHasLeftIsForgotten) {
 }
 
 TEST_F(WatchdogTest, BeginsAgainAfterTheLastHasLeft) {
-  Subject first, second;
+  Subject& first = subjects_.emplace_back();
+  Subject& second = subjects_.emplace_back();
   first.next = Watchdog::Next::kOver;
   Join(&first);
   const Deadline deadline;
