@@ -1,6 +1,7 @@
 #include "bench/fabric/table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,12 @@ constexpr char kHead[] =
     "deviation: 0.03 | dials: 0.1 | trials: 0.01 |\n"
     "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 
+// Without the sign of a zero.
+std::string Rounded(double value, int digits) {
+  const double whole = std::pow(10, digits);
+  return absl::StrFormat("%.*f", digits, std::round(value * whole) / whole + 0.0);
+}
+
 // The values of one cell, by seed.
 class Cell {
  public:
@@ -26,7 +33,7 @@ class Cell {
   }
   std::string Text(int digits) const {
     if (empty_) return "";
-    const std::string least = absl::StrFormat("%.*f", digits, least_), most = absl::StrFormat("%.*f", digits, most_);
+    const std::string least = Rounded(least_, digits), most = Rounded(most_, digits);
     const std::string text = least == most ? least : absl::StrCat(least, " to ", most);
     return holds_ ? text : absl::StrCat("**", text, "**");
   }

@@ -53,6 +53,7 @@ void SpreadTrial::PathChanged(int64_t now_ns) {
 }
 
 bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
+  if (first_ns_ == 0) first_ns_ = now_ns;
   if (Over(now_ns)) return false;
   old_ = Crowded(*lanes);
   if (old_ < 0) return false;
@@ -63,7 +64,6 @@ bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
   opening_until_ns_ = now_ns + tuning::kOpenWithinNs;
   looks_ = 0;
   total_ = new_brought_ = 0;
-  if (first_ns_ == 0) first_ns_ = now_ns;
   ++tries_;
   return true;
 }

@@ -8,8 +8,8 @@
 //          another one usually runs dry. If the network was the connection's limit in a look, all its lanes may be
 //          crowded: then it is the slowest one. A trial opens a new lane, which carries in the place of the crowded
 //          one. It stays if it is clearly faster and the total does not drop; else the crowded one carries again.
-//          Trials stop after several failures in a row, after many trials, or half a minute after the first; a path
-//          change starts them again, at most once in two minutes. Pure.
+//          Trials stop after several failures in a row, after many trials, or half a minute after the first could
+//          begin; a path change starts them again, at most once in two minutes. Pure.
 //
 // Threads: one at a time. Units: bytes per second, nanoseconds.
 // Errors:  none.
@@ -63,7 +63,7 @@ class SpreadTrial {
   int looks_ = 0;
   double total_ = 0;  // sums of the looks
   double new_brought_ = 0;
-  int64_t first_ns_ = 0;  // start of the first trial; 0: none yet
+  int64_t first_ns_ = 0;  // when the first trial could begin; 0: not yet
   bool limited_ = false;  // a look since the path changed has found the network to be the limit
   int tries_ = 0;
   int vain_ = 0;  // failures in a row

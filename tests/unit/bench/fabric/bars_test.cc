@@ -20,7 +20,6 @@ struct Known {
 };
 constexpr Known kKnown[] = {
     {"two-jobs", 8, "dials", 1.4},
-    {"ring-rails", 8, "dials", 0.5},
     {"trees", 64, "best", 0.90},
     // In a run of 30 s lanes still move.
     {"ring-1", 64, "oracle", 0.88},
