@@ -59,10 +59,14 @@ LaneRates::Settings Connection::RatesFor(const Policy& policy, uint64_t seed) {
 }
 
 void Connection::Dial(size_t lane) {
-  lanes_[lane].open = true;
-  lanes_[lane].port = Draw(seed_, static_cast<uint64_t>(dials_), lane);
-  lanes_[lane].pace.Restart();
-  lanes_[lane].round_trips = {};
+  Lane& at = lanes_[lane];
+  if (!at.open) open_lanes_.insert(std::lower_bound(open_lanes_.begin(), open_lanes_.end(), lane), lane);
+  at.open = true;
+  at.route = Flow();
+  topology_->Route(ends_.from, ends_.to, ends_.rail, Draw(seed_, static_cast<uint64_t>(dials_), lane), &at.route);
+  DrawLuck(lane);
+  at.pace.Restart();
+  at.round_trips = {};
   rates_.Set(static_cast<int>(lane), 0);
   open_.Open(lane);
   ++dials_;
@@ -72,6 +76,7 @@ void Connection::CarryOut(const LaneOrder& order) {
   const size_t lane = static_cast<size_t>(order.lane);
   if (order.kind == LaneOrder::Kind::kClose) {
     lanes_[lane].open = false;
+    open_lanes_.erase(std::remove(open_lanes_.begin(), open_lanes_.end(), lane), open_lanes_.end());
     open_.Close(lane);
     rates_.Closed(order.lane);
     return;
@@ -82,11 +87,9 @@ void Connection::CarryOut(const LaneOrder& order) {
 
 void Connection::AddFlows(double room, std::vector<Flow>* flows) {
   first_flow_ = flows->size();
-  for (size_t i = 0; i < lanes_.size(); ++i) {
+  for (size_t i : open_lanes_) {
     if (!Flows(i)) continue;
-    Flow flow;
-    flow.weight = static_cast<double>(lanes_[i].weight);
-    topology_->Route(ends_.from, ends_.to, ends_.rail, lanes_[i].port, &flow);
+    Flow flow = lanes_[i].route;
     if (equal_parts()) {
       flow.cap = std::min(flow.cap, rate_ * room / static_cast<double>(lanes_.size()));
     } else if (limiter_ >= 0) {
@@ -100,7 +103,7 @@ void Connection::TakeShares(const std::vector<Flow>& flows) {
   capacity_ = 0;
   double least = kUnlimited, count = 0;
   size_t at = first_flow_;
-  for (size_t i = 0; i < lanes_.size(); ++i) {
+  for (size_t i : open_lanes_) {
     if (!Flows(i)) continue;
     const Flow& flow = flows[at++];
     lanes_[i].rate = flow.rate;
@@ -122,14 +125,14 @@ void Connection::See(const Flow& flow, LanePolicy::RoundTrips* round_trips) cons
 
 void Connection::Move(double seconds, double noise) {
   const double part = capacity_ > 0 ? rate_ / capacity_ : 0;
-  for (size_t i = 0; i < lanes_.size(); ++i) {
+  for (size_t i : open_lanes_) {
     if (Flows(i)) lanes_[i].acked += lanes_[i].rate * part * seconds * noise * kPayload;
   }
 }
 
-bool Connection::Look(int64_t now_ns) {
+bool Connection::Look(int64_t now_ns, bool frozen) {
   now_ns_ = now_ns;
-  for (size_t i = 0; i < lanes_.size(); ++i) {
+  for (size_t i : open_lanes_) {
     Lane& lane = lanes_[i];
     const int id = static_cast<int>(i);
     if (lane.came) rates_.Opened(id);
@@ -143,7 +146,7 @@ bool Connection::Look(int64_t now_ns) {
     seen.round_trips = lane.round_trips;
     lane.pace.Sample(now_ns, seen.acked + static_cast<uint64_t>(seen.held), seen.held, true);
     rates_.Set(id, lane.pace.bytes_per_second());
-    rates_.Looked(id, now_ns, seen);
+    if (!frozen) rates_.Looked(id, now_ns, seen);
   }
   if (!ordered_) return false;
   ordered_ = false;
@@ -153,8 +156,8 @@ bool Connection::Look(int64_t now_ns) {
 
 double Connection::Tail(double bytes) const {
   double tail = 0;
-  for (size_t i = 0; i < lanes_.size() && !equal_parts(); ++i) {
-    if (!Flows(i) || lanes_[i].rate <= 0) continue;
+  for (size_t i : open_lanes_) {
+    if (equal_parts() || !Flows(i) || lanes_[i].rate <= 0) continue;
     const size_t want = static_cast<size_t>(lanes_[i].pace.chunk_max());
     const size_t chunk = Striper::ChunkBytes(static_cast<size_t>(bytes), want, Striper::Limits());
     tail = std::max(tail, static_cast<double>(chunk) / lanes_[i].rate / 2);
@@ -163,19 +166,13 @@ double Connection::Tail(double bytes) const {
 }
 
 void Connection::SetLuck(uint64_t draw, double sigma) {
-  for (size_t i = 0; i < lanes_.size(); ++i) {
-    lanes_[i].weight = static_cast<float>(std::exp(sigma * Normal(seed_, draw, i)));
-  }
+  luck_ = draw;
+  sigma_ = sigma;
+  for (size_t i : open_lanes_) DrawLuck(i);
 }
 
-int Connection::carrying() const {
-  int count = 0;
-  for (size_t i = 0; i < lanes_.size(); ++i) count += Flows(i) ? 1 : 0;
-  return count;
-}
-
-int Connection::sockets() const {
-  return static_cast<int>(std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.open; }));
+void Connection::DrawLuck(size_t lane) {
+  lanes_[lane].route.weight = static_cast<double>(static_cast<float>(std::exp(sigma_ * Normal(seed_, luck_, lane))));
 }
 
 }  // namespace fabric

@@ -57,8 +57,8 @@ class Connection {
 
   // For so long, times `noise`.
   void Move(double seconds, double noise);
-  // The plugin looks at its lanes. True where another lane carries than before.
-  bool Look(int64_t now_ns);
+  // The plugin looks at its lanes. True where another lane carries than before. `frozen`: the pilot does nothing.
+  bool Look(int64_t now_ns, bool frozen);
   // How long the last chunk of a message goes on alone, on average.
   double Tail(double bytes) const;
   // How lucky its flows are.
@@ -66,8 +66,7 @@ class Connection {
 
   bool active = false;  // has data
 
-  int carrying() const;
-  int sockets() const;
+  int sockets() const { return static_cast<int>(open_lanes_.size()); }
   int64_t dials() const { return dials_; }  // after the first ones
   int from() const { return ends_.from; }
   bool equal_parts() const { return kind_ == Policy::Kind::kEqualParts; }
@@ -78,8 +77,7 @@ class Connection {
     bool full = false;
     bool came = false;  // dialled, and not reported yet
     uint32_t busy_span = 0;
-    uint64_t port = 0;
-    float weight = 1;
+    Flow route;  // with its luck as its weight
     double rate = 0;
     double acked = 0;
     LanePolicy::RoundTrips round_trips;
@@ -89,6 +87,7 @@ class Connection {
   LaneRates::Settings RatesFor(const Policy& policy, uint64_t seed);
   int FirstLanes(const Policy& policy) const;
   void Dial(size_t lane);
+  void DrawLuck(size_t lane);
   void See(const Flow& flow, LanePolicy::RoundTrips* round_trips) const;
   void CarryOut(const LaneOrder& order);
   bool Flows(size_t lane) const { return lanes_[lane].open && rates_.Carries(static_cast<int>(lane)); }
@@ -100,6 +99,9 @@ class Connection {
   Process* const process_;
   const Topology* const topology_;
   OpenLanes open_;
+  std::vector<size_t> open_lanes_;
+  uint64_t luck_ = 0;
+  double sigma_ = 0;  // 0: all flows are equally lucky
   bool ordered_ = false;
   int64_t now_ns_ = 0;
   LaneRates rates_;

@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "bench/command_line/option_parser.h"
 #include "bench/fabric/fabric_report.h"
+#include "bench/fabric/svg_plots.h"
+#include "bench/fabric/table.h"
 #include "bench/net_bench/report_page.h"
 
 namespace tcpx {
@@ -22,22 +24,34 @@ constexpr char kUsage[] = R"(usage: fabric [options]
   --seconds N        simulated for the autopilot (default 60)
   --fixed-seconds N  for those that decide nothing (default 12)
   --seed N           default 1
-  --buffer-mb N      bytes that wait for a link at the most (default 16); 0: no lane sees a queue
+  --seeds N          so many, from --seed on (default 1)
+  --brief            only the autopilot, fixed 1, 8 and 16 lanes, and perfect
+                     spreading
+  --table            then prints all as a table; if there are several seeds, with
+                     the least and the most
+  --buffer-mb N      bytes that wait for a link at the most (default 16); 0: no
+                     lane sees a queue
   --tick-ms N        from one step of the simulation to the next (default 20)
   --report FILE      writes a page with tables and plots
+  --svg FILE         writes a picture: rates and dials over time
 
-exit code: 0 done, whether or not all bars hold; 2 wrong usage, or FILE can't be written
+exit code: 0 done, whether or not all bars hold; 2 wrong usage, or FILE can't be
+written
 )";
 
 struct Options {
   std::vector<int> hosts = {8, 64};
   std::string scenario;
   std::string report;
+  std::string svg;
+  int seeds = 1;
   int seconds = 60;
   int fixed_seconds = 12;
   int tick_ms = 20;
   int buffer_mb = static_cast<int>(kBuffer / 1e6);
   uint64_t seed = 1;
+  bool brief = false;
+  bool table = false;
   bool help = false;
 };
 
@@ -51,26 +65,44 @@ absl::Status Parse(const std::vector<std::string>& arguments, Options* options) 
   parser.Number("--buffer-mb", &options->buffer_mb, 0, 1000);
   parser.Number("--tick-ms", &options->tick_ms, 1, 20);
   parser.Number("--seed", &options->seed);
+  parser.Number("--seeds", &options->seeds, 1, 1000);
+  parser.Flag("--brief", &options->brief);
+  parser.Flag("--table", &options->table);
+  parser.Text("--svg", &options->svg);
   parser.Flag("--help", &options->help);
   return parser.Parse(arguments);
 }
 
+void RunSeeds(const Scenario& scenario, const Options& options, std::vector<Run>* runs) {
+  for (int i = 0; i < options.seeds; ++i) {
+    const Length length{static_cast<double>(options.seconds), static_cast<double>(options.fixed_seconds),
+                        options.seed + static_cast<uint64_t>(i), options.tick_ms / 1000.0};
+    Run run{scenario, RunDeciders(scenario, length, options.brief)};
+    if (options.seeds > 1) printf("seed %d, ", static_cast<int>(length.seed));
+    fputs(TextReport(run).c_str(), stdout);
+    fflush(stdout);
+    runs->push_back(std::move(run));
+  }
+}
+
 std::vector<Run> RunAll(const Options& options) {
-  const Length length{static_cast<double>(options.seconds), static_cast<double>(options.fixed_seconds), options.seed,
-                      options.tick_ms / 1000.0};
   std::vector<Run> runs;
   for (int hosts : options.hosts) {
     for (const Scenario& scenario : Scenarios(hosts, options.buffer_mb * 1e6)) {
       if (options.scenario == "list") printf("%-20s %s\n", scenario.name.c_str(), scenario.what.c_str());
-      if (!options.scenario.empty() && options.scenario != scenario.name) continue;
-      Run run{scenario, {}};
-      for (const Decider& decider : Deciders()) run.outcomes.push_back(RunScenario(scenario, decider, length));
-      fputs(TextReport(run).c_str(), stdout);
-      fflush(stdout);
-      runs.push_back(std::move(run));
+      if (options.scenario.empty() || options.scenario == scenario.name) RunSeeds(scenario, options, &runs);
     }
   }
   return runs;
+}
+
+int Write(const std::string& name, const std::string& text) {
+  if (name.empty()) return 0;
+  std::ofstream file(name);
+  file << text << std::flush;
+  if (file) return 0;
+  fprintf(stderr, "fabric: can't write %s\n", name.c_str());
+  return 2;
 }
 
 int Main(const std::vector<std::string>& arguments) {
@@ -81,13 +113,11 @@ int Main(const std::vector<std::string>& arguments) {
   }
   if (options.help) return fputs(kUsage, stdout) < 0 ? 2 : 0;
   const std::vector<Run> runs = RunAll(options);
-  if (options.report.empty()) return 0;
+  if (options.table) fputs(MarkdownTable(runs).c_str(), stdout);
   const std::string command = absl::StrCat("fabric ", absl::StrJoin(arguments, " "), "; seed ", options.seed);
-  std::ofstream file(options.report);
-  file << bench::HtmlPage({PageData(runs, command)}, "") << std::flush;
-  if (file) return 0;
-  fprintf(stderr, "fabric: can't write %s\n", options.report.c_str());
-  return 2;
+  const int written = Write(options.svg, SvgPlots(runs, command));
+  if (written != 0 || options.report.empty()) return written;
+  return Write(options.report, bench::HtmlPage({PageData(runs, command)}, ""));
 }
 
 }  // namespace

@@ -131,7 +131,19 @@ std::vector<Decider> Deciders() {
   for (int lanes : {1, 2, 4, 8, 16}) all.push_back({"fixed " + std::to_string(lanes), {K::kFixed, lanes}, false});
   all.push_back({"4 sockets, as NCCL's", {K::kEqualParts, 4}, false});
   all.push_back({"oracle", {K::kFixed, 1}, true});
+  all.push_back({"autopilot, frozen", {K::kPilot, 0}, false, true});
   return all;
+}
+
+bool Decider::brief() const {
+  if (oracle || policy.kind != Policy::Kind::kFixed) return oracle || (policy.kind == Policy::Kind::kPilot && !frozen);
+  return policy.lanes != 2 && policy.lanes != 4;
+}
+
+double LastStart(const Scenario& scenario) {
+  double last = 0;
+  for (const Job& job : scenario.jobs) last = std::max(last, job.start);
+  return last;
 }
 
 Outcome RunScenario(const Scenario& scenario, const Decider& decider, const Length& length) {
@@ -143,9 +155,19 @@ Outcome RunScenario(const Scenario& scenario, const Decider& decider, const Leng
   if (decider.oracle) conditions.luck = 0;
   double seconds = decider.policy.kind == Policy::Kind::kPilot ? length.piloted : length.fixed;
   for (const Job& job : scenario.jobs) seconds = std::max(seconds, job.start > 0 ? job.start + length.fixed : 0);
+  if (decider.frozen) conditions.frozen_from = Settled(LastStart(scenario), seconds);
   Simulation simulation(topology, scenario.jobs, decider.policy, conditions);
   simulation.Run(seconds);
   return {decider.name, simulation.courses()};
+}
+
+std::vector<Outcome> RunDeciders(const Scenario& scenario, const Length& length, bool brief) {
+  std::vector<Outcome> outcomes;
+  for (const Decider& decider : Deciders()) {
+    const bool runs = !brief || decider.brief();
+    outcomes.push_back(runs ? RunScenario(scenario, decider, length) : Outcome{decider.name, {}});
+  }
+  return outcomes;
 }
 
 }  // namespace fabric

@@ -29,8 +29,12 @@ struct Decider {
   std::string name;
   Policy policy;
   bool oracle = false;  // flows spread themselves over all paths
+  bool frozen = false;  // the autopilot, which does nothing in the last third
+
+  // Part of the short form: without those that are never the best, and without what only the long one compares.
+  bool brief() const;
 };
-// The autopilot first; then fixed numbers, NCCL's Socket with four sockets, and the oracle.
+// The autopilot first; then fixed numbers, NCCL's Socket with four sockets, the oracle, and the frozen autopilot.
 std::vector<Decider> Deciders();
 
 struct Outcome {
@@ -45,7 +49,14 @@ struct Length {
   double tick = 0.02;
 };
 
+// When the last of its jobs begins.
+double LastStart(const Scenario& scenario);
+// Where the last third of a job's time begins.
+inline double Settled(double start, double end) { return start + (end - start) * 2 / 3; }
+
 Outcome RunScenario(const Scenario& scenario, const Decider& decider, const Length& length);
+// By all deciders; `brief`: those of the short form, and no courses of the others.
+std::vector<Outcome> RunDeciders(const Scenario& scenario, const Length& length, bool brief);
 
 }  // namespace fabric
 }  // namespace tcpx

@@ -15,8 +15,6 @@ constexpr double kWindow = 10;
 constexpr double kSmooth = 2;
 
 double End(const Course& course) { return static_cast<double>(course.bytes.size()) * Course::kSpan; }
-// Where the last third of a job's time begins.
-double Settled(const Course& course, double start) { return start + (End(course) - start) * 2 / 3; }
 
 std::vector<double> Smoothed(const Course& course, double from, double to) {
   std::vector<double> rates;
@@ -36,14 +34,6 @@ double Deviation(const std::vector<double>& values) {
   return std::sqrt(sum / static_cast<double>(values.size())) / mean;
 }
 
-double Dips(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const double median = values[values.size() / 2];
-  double missing = 0;
-  for (double value : values) missing += std::max(median - value, 0.0);
-  return missing / median / static_cast<double>(values.size());
-}
-
 // The worst of all windows from `from` to `to`, as a part of what `other` has on average.
 double WorstWindow(const Course& course, double from, double to, double other) {
   double worst = kUnlimited;
@@ -61,21 +51,21 @@ double WorstWindow(const Course& course, double start, double all_run, const Cou
   return std::min(after, WorstWindow(course, start, all_run, fixed.Rate(start, all_run)));
 }
 
+// What trials take of the last third: how much less it brings than a pilot that does nothing then.
+double Spent(const Course& course, const Course& frozen, double all_run) {
+  const double end = End(course), settled = Settled(all_run, end);
+  return 1 - course.Rate(settled, end) / frozen.Rate(settled, end);
+}
+
 // Where the time begins in which a rate counts.
 double Found(double from, double to) { return std::min(from + kFound, (from + to) / 2); }
 
 }  // namespace
 
-double LastStart(const Scenario& scenario) {
-  double last = 0;
-  for (const Job& job : scenario.jobs) last = std::max(last, job.start);
-  return last;
-}
-
 Figures FiguresOf(const Course& course, double start, double all_run) {
   Figures figures;
   all_run = std::max(all_run, start);
-  const double end = End(course), settled = Settled(course, start);
+  const double end = End(course), settled = Settled(start, end);
   figures.rate = course.Rate(Found(all_run, end), end);
   if (start < all_run) figures.kept = figures.rate / course.Rate(Found(start, all_run), all_run);
   std::vector<double> times;
@@ -91,7 +81,6 @@ Figures FiguresOf(const Course& course, double start, double all_run) {
   figures.dials = course.Dials(settled, end) / course.hosts;
   const std::vector<double> rates = Smoothed(course, settled, end);
   figures.deviation = Deviation(rates);
-  figures.dips = Dips(rates);
   const double last = Mean(rates);
   for (double at = start; at + kSmooth <= end; at += 0.1) {
     if (std::abs(course.Rate(at, at + kSmooth) / last - 1) > 0.05) figures.settles = at + kSmooth - start;
@@ -100,12 +89,12 @@ Figures FiguresOf(const Course& course, double start, double all_run) {
 }
 
 std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& outcomes) {
-  Bar best{"of the best fixed number, after 10 s", 0.95, kUnlimited, true};
-  Bar one{"of one fixed lane, worst 10 s", 0.97, kUnlimited, true};
-  Bar oracle{"of perfect spreading", 0.90, kUnlimited, true};
-  Bar deviation{"deviation once settled", 0.03, 0, false};
-  Bar dials{"dials a second and host, settled", 0.1, 0, false};
-  Bar dips{"lost in dips, settled", 0.01, 0, false};
+  Bar best{"best", "of the best fixed number, after 10 s", 0.95, kUnlimited, true};
+  Bar one{"one", "of one fixed lane, worst 10 s", 0.97, kUnlimited, true};
+  Bar oracle{"oracle", "of perfect spreading", 0.90, kUnlimited, true};
+  Bar deviation{"deviation", "deviation once settled", 0.03, 0, false};
+  Bar dials{"dials", "dials a second and host, settled", 0.1, 0, false};
+  Bar trials{"trials", "spent on trials, settled", 0.01, -kUnlimited, false};
   const std::vector<Decider> deciders = Deciders();
   const double all_run = LastStart(scenario);
   for (size_t job = 0; job < scenario.jobs.size(); ++job) {
@@ -118,6 +107,7 @@ std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& ou
       const Course& other = outcomes[i].courses[job];
       const double rate = other.Rate(all_run, End(other));
       if (deciders[i].oracle) oracle.seen = std::min(oracle.seen, figures.rate / rate);
+      if (deciders[i].frozen) trials.seen = std::max(trials.seen, Spent(piloted, other, all_run));
       if (deciders[i].oracle || deciders[i].policy.kind != Policy::Kind::kFixed) continue;
       if (deciders[i].policy.lanes == 1) {
         one.seen = std::min(one.seen, WorstWindow(piloted, start, all_run, other));
@@ -127,9 +117,9 @@ std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& ou
     best.seen = std::min(best.seen, figures.rate / most);
     deviation.seen = std::max(deviation.seen, figures.deviation);
     dials.seen = std::max(dials.seen, figures.dials);
-    dips.seen = std::max(dips.seen, figures.dips);
   }
-  std::vector<Bar> bars = {best, one, deviation, dials, dips};
+  std::vector<Bar> bars = {best, one, deviation, dials};
+  if (trials.seen > -kUnlimited) bars.push_back(trials);
   if (scenario.one_per_pair) bars.insert(bars.begin() + 2, oracle);
   return bars;
 }

@@ -23,13 +23,12 @@ struct Figures {
   double dials = 0;        // the same, settled
   double settles = 0;      // until within 5 % of its last rate
   double deviation = 0;    // of the settled rate, as a part
-  double dips = 0;         // what is missing below the settled rate's median, as a part: trials, and noise
 };
 // `all_run`: when the last job began, if later than this one.
 Figures FiguresOf(const Course& course, double start, double all_run = 0);
-double LastStart(const Scenario& scenario);
 
 struct Bar {
+  std::string id;
   std::string name;
   double limit = 0;
   double seen = 0;

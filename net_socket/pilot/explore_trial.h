@@ -3,7 +3,7 @@
 // Rules:   a trial doubles the lanes. The new ones stay if the total grows enough beyond the recent best, by more than
 //          noise explains and by more than the process's other connections lose; else they go. Each new lane carries as
 //          soon as it is open; measuring begins when the last one is. New lanes that found the queue of all others
-//          (queue_probe.h) go, whatever they bring. Pure.
+//          (queue_probe.h) go at once, without a look. Pure.
 // Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
 #pragma once
 
@@ -31,6 +31,8 @@ class ExploreTrial {
   bool Awaits(int64_t now_ns, const PilotedLanes& lanes) const;
   // True once, after Awaits has become false: measuring begins.
   bool Came();
+  // All new lanes are in the queue of all others: no look is needed.
+  bool FoundSameQueue() const { return probe_.complete() && probe_.found() == QueueProbe::Found::kSameQueue; }
   // A trial that does not help is undone.
   Verdict Judge(double total, double others, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);

@@ -63,12 +63,16 @@ bool LanePilot::Decide(int64_t now_ns, const Look& look) {
       window_.Start(now_ns + tuning::kSettleNs);
       return false;
     }
+    if (explore_.FoundSameQueue()) {
+      window_.Start(now_ns + tuning::kSettleNs);
+      return JudgeExplore(now_ns, 0);
+    }
   }
   if (trial_ == Trial::kSpread) {
     if (spread_.Awaits(now_ns, lanes_)) return false;
-    if (spread_.Came()) {
+    if (spread_.Came(&lanes_)) {
       window_.Start(now_ns + tuning::kSettleNs);
-      return false;
+      return true;
     }
   }
   if (progress != MeasuredWindow::Progress::kWhole) return false;
@@ -117,8 +121,12 @@ bool LanePilot::Begin(int64_t now_ns, double total) {
     if (Explore(now_ns, total)) return true;
     PauseExploring(now_ns);
   }
-  if (Spread(now_ns, total)) return true;
-  // Where others are the limit nobody sees what a lane brings.
+  // Few lanes are spread, rather than many that are thinned afterwards.
+  return Thin(now_ns, total) || Spread(now_ns, total);
+}
+
+// Where others are the limit nobody sees what a lane brings.
+bool LanePilot::Thin(int64_t now_ns, double total) {
   if (!thin_again_.Due(now_ns) || (piloted_ && !window_.limited())) return false;
   if (thin_.Begin(total, past_.top(), window_, &lanes_)) {
     trial_ = Trial::kThin;
@@ -150,8 +158,7 @@ bool LanePilot::Spread(int64_t now_ns, double total) {
 }
 
 bool LanePilot::JudgeSpread(int64_t now_ns) {
-  const SpreadTrial::Verdict verdict = spread_.Judge(window_, past_.noise(), &lanes_);
-  if (verdict != SpreadTrial::Verdict::kOver) return verdict == SpreadTrial::Verdict::kWithout;
+  if (spread_.Judge(window_, past_.noise(), &lanes_) == SpreadTrial::Verdict::kLookAgain) return false;
   trial_ = Trial::kNone;
   spread_again_ns_ = now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kSpreadEveryNs));
   return true;

@@ -90,6 +90,7 @@ class LanePilot final : public LanePolicy {
   bool Begin(int64_t now_ns, double total);
   bool MayExplore(int64_t now_ns) const;
   bool Explore(int64_t now_ns, double total);
+  bool Thin(int64_t now_ns, double total);
   bool Spread(int64_t now_ns, double total);
   void PauseExploring(int64_t now_ns);
   double Jitter();

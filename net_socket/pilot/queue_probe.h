@@ -26,6 +26,8 @@ class QueueProbe {
   void Begin(const PilotedLanes& lanes, const PilotedLanes::Lanes& opened);
   // What the lanes that have opened since found.
   Found found() const;
+  // Each of them has found something.
+  bool complete() const;
 
  private:
   struct Opened {

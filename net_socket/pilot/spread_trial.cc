@@ -23,21 +23,25 @@ void SpreadTrial::See(const MeasuredWindow& window, const PilotedLanes& lanes) {
 int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
   std::vector<double> brought;
   int slowest = -1;
+  bool any_dry = false;
   for (int lane : lanes.Those(State::kCarries)) {
     const Known& known = known_[static_cast<size_t>(lane)];
     if (known.looks < tuning::kSpreadKnownLooks) return -1;
     brought.push_back(known.brought);
-    if (2 * known.dry > 1) continue;
+    const bool dry = 2 * known.dry > 1;
+    any_dry = any_dry || dry;
+    if (dry && !limited_) continue;
     if (slowest < 0 || known.brought < known_[static_cast<size_t>(slowest)].brought) slowest = lane;
   }
-  if (slowest < 0) return -1;
+  if (slowest < 0 || limited_) return slowest;
+  if (!any_dry) return -1;
   std::nth_element(brought.begin(), brought.begin() + static_cast<ptrdiff_t>(brought.size() / 2), brought.end());
   const double median = brought[brought.size() / 2];
   return tuning::kCrowded * known_[static_cast<size_t>(slowest)].brought < median ? slowest : -1;
 }
 
 bool SpreadTrial::Over(int64_t now_ns) const {
-  return !limited_ || tries_ >= tuning::kSpreadMax || vain_ >= tuning::kSpreadVainMax ||
+  return tries_ >= tuning::kSpreadMax || vain_ >= tuning::kSpreadVainMax ||
          (first_ns_ != 0 && now_ns - first_ns_ > tuning::kSpreadForNs);
 }
 
@@ -49,6 +53,7 @@ void SpreadTrial::PathChanged(int64_t now_ns) {
 }
 
 bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
+  if (first_ns_ == 0) first_ns_ = now_ns;
   if (Over(now_ns)) return false;
   old_ = Crowded(*lanes);
   if (old_ < 0) return false;
@@ -58,9 +63,7 @@ bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
   base_ = base;
   opening_until_ns_ = now_ns + tuning::kOpenWithinNs;
   looks_ = 0;
-  old_brought_ = new_brought_ = 0;
-  without_old_ = false;
-  if (first_ns_ == 0) first_ns_ = now_ns;
+  total_ = new_brought_ = 0;
   ++tries_;
   return true;
 }
@@ -69,38 +72,32 @@ bool SpreadTrial::Awaits(int64_t now_ns, const PilotedLanes& lanes) const {
   return now_ns < opening_until_ns_ && lanes.state(new_) == State::kOpening;
 }
 
-bool SpreadTrial::Came() { return std::exchange(opening_until_ns_, 0) != 0; }
-
-SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes) {
-  if (without_old_) {
-    if (window.total() >= (1 - std::max(tuning::kMissedMin, tuning::kGainNoise * noise)) * base_) {
-      if (lanes->state(old_) == State::kPaused) lanes->Drop(old_);
-      vain_ = 0;
-      return Verdict::kOver;
-    }
-    Undo(lanes);
-    return Verdict::kOver;
-  }
-  old_brought_ += static_cast<double>(window.Brought(old_));
-  new_brought_ += static_cast<double>(window.Brought(new_));
-  if (lanes->carries(old_) && lanes->carries(new_) && ++looks_ < tuning::kSpreadLooks) return Verdict::kLookAgain;
-  return Choose(lanes);
+// The number of lanes stays: with one more each of them would bring less where the application has no more to send.
+bool SpreadTrial::Came(PilotedLanes* lanes) {
+  if (std::exchange(opening_until_ns_, 0) == 0) return false;
+  if (lanes->carries(old_) && lanes->carries(new_)) lanes->Set(old_, State::kPaused);
+  return true;
 }
 
-SpreadTrial::Verdict SpreadTrial::Choose(PilotedLanes* lanes) {
-  const bool both = lanes->carries(old_) && lanes->carries(new_);
-  if (!both || new_brought_ < tuning::kFaster * old_brought_) {
+SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes) {
+  total_ += window.total();
+  new_brought_ += static_cast<double>(window.Brought(new_));
+  ++looks_;
+  const double least = (1 - std::max(tuning::kMissedMin, tuning::kGainNoise * noise)) * base_;
+  const bool missed = total_ < least * looks_ || !lanes->carries(new_) || lanes->state(old_) != State::kPaused;
+  if (!missed && looks_ < tuning::kSpreadLooks) return Verdict::kLookAgain;
+  if (missed || new_brought_ < tuning::kFaster * known_[static_cast<size_t>(old_)].brought * looks_) {
     Undo(lanes);
     return Verdict::kOver;
   }
-  lanes->Set(old_, State::kPaused);
-  without_old_ = true;
-  return Verdict::kWithout;
+  lanes->Drop(old_);
+  vain_ = 0;
+  return Verdict::kOver;
 }
 
 void SpreadTrial::Undo(PilotedLanes* lanes) {
   ++vain_;
-  if (without_old_ && lanes->state(old_) == State::kPaused) lanes->Set(old_, State::kCarries);
+  if (lanes->state(old_) == State::kPaused) lanes->Set(old_, State::kCarries);
   const State at = lanes->state(new_);
   if (at == State::kOpening) lanes->Set(new_, State::kNone);  // It may still come, and is closed then.
   if (at == State::kCarries || at == State::kLame) lanes->Drop(new_);

@@ -3,11 +3,12 @@
 // Purpose: if a network hashes flows to paths, some paths get more flows than others, and a collective is as slow as
 //          its slowest connection. More lanes would take bandwidth from other connections, which would take it back.
 //          The same number of lanes, spread better, takes bandwidth from no other connection.
-// Rules:   a lane is crowded if it usually has data, and over many looks carries clearly less than the median; trials
-//          also need a look in which the network was the limit. A trial opens a new lane, and both carry data. If the
-//          new one is clearly faster, the crowded one is paused, and closed if the total does not drop; else the new
-//          one is closed. Trials stop after a few failures in a row, after many trials, or half a minute after the
-//          first; a path change starts them again, at most once in two minutes. Pure.
+// Rules:   a lane is crowded if it usually has data and over many looks carries clearly less than the median, while
+//          another one usually runs dry. If the network was the connection's limit in a look, all its lanes may be
+//          crowded: then it is the slowest one. A trial opens a new lane, which carries in the place of the crowded
+//          one. It stays if it is clearly faster and the total does not drop; else the crowded one carries again.
+//          Trials stop after several failures in a row, after many trials, or half a minute after the first could
+//          begin; a path change starts them again, at most once in two minutes. Pure.
 // Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
 #pragma once
 
@@ -21,8 +22,7 @@ namespace tcpx {
 
 class SpreadTrial {
  public:
-  // kWithout: the crowded lane is paused; take one more look without it.
-  enum class Verdict { kLookAgain, kWithout, kOver };
+  enum class Verdict { kLookAgain, kOver };
 
   explicit SpreadTrial(int lanes_max) : known_(static_cast<size_t>(lanes_max)) {}
 
@@ -34,8 +34,8 @@ class SpreadTrial {
   bool Begin(int64_t now_ns, double base, PilotedLanes* lanes);
   // True until the new lane is open, or its time is over.
   bool Awaits(int64_t now_ns, const PilotedLanes& lanes) const;
-  // True once, after Awaits has become false: measuring begins.
-  bool Came();
+  // True once, after Awaits has become false: measuring begins, and other lanes may carry.
+  bool Came(PilotedLanes* lanes);
   // kOver: the trial has ended, with as many lanes as before.
   Verdict Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
@@ -50,7 +50,6 @@ class SpreadTrial {
 
   bool Over(int64_t now_ns) const;
   int Crowded(const PilotedLanes& lanes) const;
-  Verdict Choose(PilotedLanes* lanes);
 
   std::vector<Known> known_;
   int old_ = 0;
@@ -58,10 +57,9 @@ class SpreadTrial {
   double base_ = 0;
   int64_t opening_until_ns_ = 0;
   int looks_ = 0;
-  double old_brought_ = 0;
+  double total_ = 0;  // sums of the looks
   double new_brought_ = 0;
-  bool without_old_ = false;
-  int64_t first_ns_ = 0;  // start of the first trial; 0: none yet
+  int64_t first_ns_ = 0;  // when the first trial could begin; 0: not yet
   bool limited_ = false;  // a look since the path changed has found the network to be the limit
   int tries_ = 0;
   int vain_ = 0;  // failures in a row

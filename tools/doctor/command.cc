@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -34,9 +35,16 @@ absl::StatusOr<std::vector<std::string>> TakeWords(std::vector<std::string> argu
   return arguments;
 }
 
-// The most ranks of a host: more than exist, and few enough that a sum over all hosts does not overflow.
+// More than exist.
 constexpr int kRanksMax = 256;
 constexpr int kChannelsMax = 65536;
+// With the most lanes of each, the bytes of so many connections are far below the most of an int64_t.
+constexpr int64_t kConnectionsMax = 1000000000;
+
+int64_t ConnectionsOf(const PlanJob& job) {
+  if (job.pattern == Pattern::kRing) return job.channels;
+  return int64_t{job.ranks} * job.ranks * (job.hosts - 1) * job.channels;
+}
 
 absl::Status ParsePlan(const std::vector<std::string>& options, bench::OptionParser* parser, Command* command) {
   PlanJob* const job = &command->job;
@@ -62,6 +70,10 @@ absl::Status ParsePlan(const std::vector<std::string>& options, bench::OptionPar
                                                  {has_pattern, "--pattern"}};
   for (const auto& [given, name] : needed) {
     if (!given && !command->help && !command->version) return bench::WrongUsage(absl::StrCat("plan needs ", name));
+  }
+  if (ConnectionsOf(*job) > kConnectionsMax) {
+    return bench::WrongUsage(absl::StrCat("the job has ", ConnectionsOf(*job), " connections for each host; plan ",
+                                          "computes up to ", kConnectionsMax));
   }
   return absl::OkStatus();
 }

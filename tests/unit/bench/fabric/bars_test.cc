@@ -15,48 +15,35 @@ namespace {
 struct Known {
   const char* scenario;
   int hosts;
-  const char* bar;  // its beginning
+  const char* bar;
   double limit;
 };
 constexpr Known kKnown[] = {
-    {"ring-oversubscribed", 8, "dials", 0.15},
-    {"alltoall", 8, "dials", 0.3},
-    {"two-jobs", 8, "dials", 1.2},
-    {"ring-1", 64, "of the best fixed number", 0.90},
-    {"ring-1", 64, "of perfect spreading", 0.84},
-    {"alltoall", 64, "dials", 0.5},
-    {"trees", 64, "of the best fixed number", 0.88},
-    {"two-jobs", 64, "lost in dips", 0.015},  // Its second job has run for 10 s only; in 60 s the bar holds.
-    {"pipeline", 64, "of one fixed lane", 0.94},
+    {"two-jobs", 8, "dials", 1.4},
+    {"trees", 64, "best", 0.90},
+    // In a run of 30 s lanes still move.
+    {"ring-1", 64, "oracle", 0.88},
+    {"ring-straggler", 64, "dials", 0.15},
+    {"two-jobs", 64, "best", 0.93},
 };
-
-// Those that are never the best are left out.
-bool Needed(const Decider& decider) {
-  if (decider.policy.kind == Policy::Kind::kPilot || decider.oracle) return true;
-  return decider.policy.kind == Policy::Kind::kFixed && decider.policy.lanes != 2 && decider.policy.lanes != 4;
-}
 
 // `seconds`: a shorter one where there is more to compute.
 void Check(int hosts, double seconds) {
   const Length length{seconds, 6, 1, 0.02};
   for (const Scenario& scenario : Scenarios(hosts)) {
     SCOPED_TRACE(scenario.name);
-    Run run{scenario, {}};
-    for (const Decider& decider : Deciders()) {
-      run.outcomes.push_back(Needed(decider) ? RunScenario(scenario, decider, length) : Outcome{decider.name, {}});
-    }
+    const Run run{scenario, RunDeciders(scenario, length, true)};
     std::printf("%s", TextReport(run).c_str());
     for (Bar bar : BarsOf(scenario, run.outcomes)) {
       for (const Known& known : kKnown) {
-        if (scenario.name == known.scenario && hosts == known.hosts && bar.name.rfind(known.bar, 0) == 0)
-          bar.limit = known.limit;
+        if (scenario.name == known.scenario && hosts == known.hosts && bar.id == known.bar) bar.limit = known.limit;
       }
       EXPECT_TRUE(bar.holds()) << bar.name << ": " << bar.seen << ", limit " << bar.limit;
     }
   }
 }
 
-TEST(BarsTest, EightHosts) { Check(8, 45); }
+TEST(BarsTest, EightHosts) { Check(8, 60); }
 TEST(BarsTest, SixtyFourHosts) { Check(64, 30); }
 
 // One seed, one result.

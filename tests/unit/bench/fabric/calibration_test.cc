@@ -11,7 +11,7 @@ namespace tcpx {
 namespace fabric {
 namespace {
 
-constexpr int kSeeds = 20;
+constexpr int kSeeds = 200;                // with 20 the lanes of eight paths, at one moment, are 9 to 11
 constexpr double kQueueBytes = 128 << 10;  // of each flow: 5 ms at 200 Mbit/s
 constexpr double kPayload = 8948.0 / 9038.0;
 

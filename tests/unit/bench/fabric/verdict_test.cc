@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <string>
 #include <vector>
 
 namespace tcpx {
@@ -43,15 +43,22 @@ TEST(FiguresTest, ARateCountsOnceAllJobsRun) {
   EXPECT_EQ(0, FiguresOf(course, 20, 20).kept);
 }
 
-TEST(FiguresTest, DeviationDipsAndTimeToSettle) {
+TEST(FiguresTest, DeviationAndTimeToSettle) {
   const Course steady = Made(60, [](double at) { return at < 7 ? 50.0 : 100.0; });
   const Figures figures = FiguresOf(steady, 0);
   EXPECT_NEAR(0, figures.deviation, 1e-9);
-  EXPECT_NEAR(0, figures.dips, 1e-9);
   EXPECT_NEAR(9, figures.settles, 0.3);
   EXPECT_DOUBLE_EQ(4, figures.lanes);
   const Course dips = Made(60, [](double at) { return at >= 42 && at < 44 ? 50.0 : 100.0; });
-  EXPECT_NEAR(0.05, FiguresOf(dips, 0).dips, 0.01);
+  EXPECT_NEAR(50 / 95.0 * 0.3, FiguresOf(dips, 0).deviation, 0.01) << "one of ten";
+}
+
+double Seen(const Scenario& scenario, const std::vector<Outcome>& outcomes, const std::string& id) {
+  for (const Bar& bar : BarsOf(scenario, outcomes)) {
+    if (bar.id == id) return bar.seen;
+  }
+  ADD_FAILURE() << "no bar " << id;
+  return 0;
 }
 
 // What one fixed lane has at the same time: alone, or with the other job.
@@ -67,13 +74,21 @@ TEST(BarsTest, EachTimeIsComparedWithItsOwn) {
     outcomes.push_back(
         {decider.name, {piloted ? slow : first, Made(60, [](double at) { return at < 20 ? 0.0 : 60; })}});
   }
-  for (const Bar& bar : BarsOf(scenario, outcomes)) {
-    if (bar.name.rfind("of one fixed lane", 0) == 0) {
-      EXPECT_NEAR(0.8, bar.seen, 1e-9);
-    } else if (bar.name.rfind("of the best fixed", 0) == 0) {
-      EXPECT_NEAR(1, bar.seen, 1e-9);
-    }
+  EXPECT_NEAR(0.8, Seen(scenario, outcomes, "one"), 1e-9);
+  EXPECT_NEAR(1, Seen(scenario, outcomes, "best"), 1e-9);
+}
+
+// Trials cost what a pilot that does nothing in the last third brings more.
+TEST(BarsTest, TrialsCostWhatAFrozenPilotBringsMore) {
+  Scenario scenario;
+  scenario.jobs.resize(1);
+  std::vector<Outcome> outcomes;
+  for (const Decider& decider : Deciders()) {
+    const bool tries = decider.policy.kind == Policy::Kind::kPilot && !decider.frozen;
+    outcomes.push_back({decider.name, {Made(60, [](double at) { return at < 10 ? 50.0 : 100.0; })}});
+    if (tries) outcomes.back().courses[0] = Made(60, [](double at) { return at > 50 && at < 52 ? 50.0 : 100.0; });
   }
+  EXPECT_NEAR(0.05, Seen(scenario, outcomes, "trials"), 0.005);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class SpreadTrialTest : public testing::Test {
       for (int i = 0; i < kLanesMax; ++i) {
         if (lanes_.carries(i)) acked_[static_cast<size_t>(i)] += rates_[static_cast<size_t>(i)];
       }
-      progress = window_.Measure(now_ += tuning::kStepNs, {acked_, limited});
+      progress = window_.Measure(now_ += tuning::kStepNs, {acked_, limited, 1, &dry_});
     }
     return window_;
   }
@@ -32,6 +32,8 @@ class SpreadTrialTest : public testing::Test {
     for (int i = 0; i < tuning::kSpreadKnownLooks; ++i) trial_.See(Look(limited), lanes_);
     if (!trial_.Begin(now_, window_.total(), &lanes_)) return false;
     for (const LaneOrder& order : lanes_.TakeOrders()) (void)lanes_.Opened(order.lane);
+    EXPECT_FALSE(trial_.Awaits(now_, lanes_));
+    EXPECT_TRUE(trial_.Came(&lanes_));
     return true;
   }
   SpreadTrial::Verdict Judge() {
@@ -43,21 +45,49 @@ class SpreadTrialTest : public testing::Test {
   int64_t now_ = tuning::kStepNs;
   std::vector<uint64_t> acked_ = std::vector<uint64_t>(kLanesMax);
   std::vector<uint64_t> rates_ = std::vector<uint64_t>(kLanesMax, 1000);
+  std::vector<bool> dry_ = std::vector<bool>(kLanesMax);
   PilotedLanes lanes_{{kLanes, kLanesMax, true, 1}};
   MeasuredWindow window_{kLanesMax};
   SpreadTrial trial_{kLanesMax};
 };
 
-TEST_F(SpreadTrialTest, LanesThatAreAlikeStay) { EXPECT_FALSE(Begin()); }
+TEST_F(SpreadTrialTest, LanesThatAreAlikeStayWhereTheNetworkIsNotTheLimit) {
+  dry_[0] = true;
+  EXPECT_FALSE(Begin(false));
+}
+
+// All its paths may be crowded alike.
+TEST_F(SpreadTrialTest, TheSlowestIsTriedWhereTheNetworkIsTheLimit) {
+  rates_[3] = 990;
+  rates_[kLanes] = 1200;
+  ASSERT_TRUE(Begin());
+  EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+  EXPECT_EQ(State::kClosing, lanes_.state(3));
+}
 
 TEST_F(SpreadTrialTest, ACrowdedLaneGivesWayToAFasterOne) {
   rates_[3] = 500;
   ASSERT_TRUE(Begin());
-  EXPECT_EQ(kLanes + 1, lanes_.carrying());
-  EXPECT_EQ(SpreadTrial::Verdict::kWithout, Judge());
+  EXPECT_EQ(kLanes, lanes_.carrying()) << "in its place, not with it";
+  EXPECT_FALSE(lanes_.carries(3));
   EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
   EXPECT_EQ(kLanes, lanes_.carrying());
   EXPECT_EQ(State::kClosing, lanes_.state(3));
+}
+
+// A ring is as slow as its slowest connection: the others have lanes that run dry, and may still take from it.
+TEST_F(SpreadTrialTest, ACrowdedLaneGivesWayWhereAnotherRunsDry) {
+  rates_[3] = 500;
+  dry_[0] = true;
+  ASSERT_TRUE(Begin(false));
+  EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+  EXPECT_EQ(State::kClosing, lanes_.state(3));
+}
+
+TEST_F(SpreadTrialTest, OneThatRunsDryIsNotCrowded) {
+  rates_[3] = 500;
+  dry_[3] = true;
+  EXPECT_FALSE(Begin(false));
 }
 
 TEST_F(SpreadTrialTest, ItStaysWhereTheNewOneIsNoFaster) {
@@ -69,13 +99,12 @@ TEST_F(SpreadTrialTest, ItStaysWhereTheNewOneIsNoFaster) {
   EXPECT_TRUE(lanes_.carries(3));
 }
 
-// A slow path of its own: the new lane only takes from the others.
+// A slow path of its own: the new lane only takes from the others. One look is enough.
 TEST_F(SpreadTrialTest, ItStaysWhereItIsMissed) {
   rates_[3] = 500;
   ASSERT_TRUE(Begin());
-  ASSERT_EQ(SpreadTrial::Verdict::kWithout, Judge());
-  rates_[0] = rates_[kLanes] = 500;
-  EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+  for (size_t i = 0; i < 3; ++i) rates_[i] = 500;
+  EXPECT_EQ(SpreadTrial::Verdict::kOver, trial_.Judge(Look(), 0.01, &lanes_));
   EXPECT_TRUE(lanes_.carries(3));
   EXPECT_EQ(kLanes, lanes_.carrying());
 }

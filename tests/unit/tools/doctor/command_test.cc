@@ -133,6 +133,21 @@ TEST(Command, SaysWhatAPlanLacks) {
   EXPECT_TRUE(ParseCommand({"plan", "--help"}).ok());
 }
 
+// No figure of a job that is accepted overflows: plan_test.
+TEST(Command, RefusesAPlanThatIsTooLarge) {
+  const auto refused = ParseCommand(
+      {"plan", "--hosts", "65536", "--ranks-per-host", "256", "--channels", "65536", "--pattern", "alltoall"});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().message(),
+            "the job has 281470681743360 connections for each host; plan computes up to 1000000000");
+  EXPECT_TRUE(
+      ParseCommand({"plan", "--hosts", "65536", "--ranks-per-host", "256", "--channels", "65536", "--pattern", "ring"})
+          .ok());
+  EXPECT_TRUE(
+      ParseCommand({"plan", "--hosts", "15259", "--ranks-per-host", "256", "--channels", "1", "--pattern", "alltoall"})
+          .ok());
+}
+
 }  // namespace
 }  // namespace doctor
 }  // namespace tcpx

@@ -125,6 +125,24 @@ TEST(Plan, AnUnknownLimitIsNoProblem) {
   EXPECT_EQ(report.ExitCode(), 0);
 }
 
+// About as many connections as command.cc accepts, with the most lanes.
+TEST(Plan, TheLargestJobHasNoNegativeFigure) {
+  PlanHost host = HostWithLanes(64);
+  host.descriptors = 1 << 30;
+  host.nics[0].hardware.speed_mbps = 1000000;
+  host.rtt_us = 10000000;
+  for (const Pattern pattern : {Pattern::kRing, Pattern::kAllToAll}) {
+    const Plan plan = MakePlan(Job(15259, 256, pattern == Pattern::kRing ? 65536 : 1, pattern), host);
+    EXPECT_GE(plan.connections, 65536);
+    EXPECT_GE(plan.lanes, plan.connections);
+    EXPECT_GE(plan.sockets, 2 * plan.lanes);
+    EXPECT_GE(plan.kernel_bytes, plan.sockets);
+    EXPECT_GE(plan.plugin_bytes, plan.connections);
+    EXPECT_GE(plan.buffer_bytes, plan.lanes);
+    for (const PlanLimit& limit : plan.limits) EXPECT_GT(limit.needed, 0) << limit.name;
+  }
+}
+
 TEST(Plan, IsJson) {
   const PlanJob job = Job(64, 8, 2, Pattern::kAllToAll);
   Json json;
