@@ -59,7 +59,7 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
   one.position = stream.position;
   const bool counts = std::exchange(one.counts, true);
   const int64_t before_ns = std::exchange(one.back_ns, now_ns);
-  answered_ns_ = now_ns;
+  dials_.answered_ns = now_ns;
   one.looked = one.probed = false;
   one.acked = stream.acked;
   one.idle_looks = 0;
@@ -119,19 +119,23 @@ int64_t Arbiter::AwaitedNs(const Lane& lane, int64_t now_ns) const {
   return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waited_ns_});
 }
 
+bool ResultsOfDials::Answer(int64_t now_ns, int64_t silence_ns) const {
+  return answered_ns != 0 && now_ns - answered_ns < std::min(silence_ns, tuning::kReachedNs);
+}
+
+bool ResultsOfDials::FindStopped(int64_t now_ns, int64_t silence_ns) const {
+  return reached_ns != 0 && now_ns - reached_ns < silence_ns + tuning::kReachedNs && !Answer(now_ns, silence_ns);
+}
+
 Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   Lane& one = at(lane);
   See(&one, now_ns);
   if (one.lost_ns == 0) one.lost_ns = now_ns;
-  // A peer that answers dials is neither away nor stopped.
-  const bool answers = answered_ns_ != 0 && now_ns - answered_ns_ < std::min(silence_ns_, tuning::kReachedNs);
-  const int64_t most_ns = alone && !answers ? std::max(silence_ns_, alone_ns_) : silence_ns_;
+  const int64_t most_ns = alone && !dials_.Answer(now_ns, silence_ns_) ? std::max(silence_ns_, alone_ns_) : silence_ns_;
   // Since when something waits for it, or it has moved nothing: the earlier of the two.
   const int64_t awaited_ns = AwaitedNs(one, now_ns);
   const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
-  const bool reached = reached_ns_ != 0 && now_ns - reached_ns_ < silence_ns_ + tuning::kReachedNs;
-  const bool stopped = reached && !answers;
-  return !stopped && now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
+  return !dials_.FindStopped(now_ns, silence_ns_) && now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
 }
 
 Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {
@@ -188,7 +192,7 @@ Arbiter::Warning Arbiter::WarningOf(int lane, int64_t now_ns) const {
   const Lane& one = at(lane);
   Warning warning;
   warning.waits = one.stuck_ns != 0 && now_ns - one.stuck_ns >= tuning::kVainWarnNs;
-  warning.lost = one.lost_ns != 0 && now_ns - one.lost_ns >= silence_ns_;
+  warning.lost = one.lost_ns != 0 && now_ns - one.lost_ns >= silence_ns_ && !dials_.FindStopped(now_ns, silence_ns_);
   const bool vain = one.vain >= tuning::kVainMin && warning.waits;
   const bool recent = now_ns - one.back_ns <= tuning::kNotLookedNs;
   const bool still = one.still >= tuning::kVainMin && recent && now_ns - one.still_ns >= tuning::kStillWarnNs;

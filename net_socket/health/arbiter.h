@@ -40,6 +40,17 @@ class Refusals {
   int64_t latest_ns_ = 0;
 };
 
+// What dials of lost lanes have found. `silence_ns`: TCPX_PEER_TIMEOUT.
+struct ResultsOfDials {
+  // A peer that answers is neither away nor stopped.
+  bool Answer(int64_t now_ns, int64_t silence_ns) const;
+  // The peer's kernel accepts connections, and its process answers none.
+  bool FindStopped(int64_t now_ns, int64_t silence_ns) const;
+
+  int64_t reached_ns = 0;   // its kernel; 0: not yet
+  int64_t answered_ns = 0;  // a lane went on
+};
+
 // Why a lane's sockets, one after the other, have moved no byte.
 enum class Vain : uint8_t { kNone, kSilent, kReset };
 
@@ -107,7 +118,7 @@ class Arbiter {
   // A dial ended, but was not refused.
   void NotRefused() { refusals_.Forget(); }
   // The peer's kernel has accepted a connection. If its process does not answer, it is stopped or busy, not gone.
-  void Reached(int64_t now_ns) { reached_ns_ = now_ns; }
+  void Reached(int64_t now_ns) { dials_.reached_ns = now_ns; }
   // True: no lane has been up since `none_since_ns` (0: one is up), and that is too long.
   bool Overdue(int64_t none_since_ns, int64_t now_ns) const {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
@@ -173,11 +184,10 @@ class Arbiter {
   std::vector<Lane> lanes_;
   Refusals refusals_;
   int64_t peer_waited_ns_ = 0;
-  int64_t reached_ns_ = 0;   // by a dial; 0: not yet
-  int64_t answered_ns_ = 0;  // the latest Back of a lane
-  int64_t turn_ns_ = 0;      // the latest dial that took a turn
-  int64_t told_ns_ = 0;      // the latest line of a lane whose sockets move nothing
-  int64_t lines_ns_ = 0;     // up to now, less the lines that may come at once
+  ResultsOfDials dials_;
+  int64_t turn_ns_ = 0;   // the latest dial that took a turn
+  int64_t told_ns_ = 0;   // the latest line of a lane whose sockets move nothing
+  int64_t lines_ns_ = 0;  // up to now, less the lines that may come at once
   int untold_ = 0;
   bool warned_ = false;
 };

@@ -189,6 +189,22 @@ TEST(ArbiterTest, OneThatOwesNothingNeverFails) {
   EXPECT_EQ(Vain::kNone, arbiter.vain());
 }
 
+// Its kernel accepts each dial.
+TEST(ArbiterTest, AStoppedPeerIsNoPathWithoutNewConnections) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  (void)arbiter.Look(0, Holding(), kStartNs);
+  arbiter.Lost(0, Loss::kSilent);
+  int64_t now_ns = kStartNs;
+  for (; now_ns < kStartNs + 4 * kTimeoutNs; now_ns += tuning::kLookNs) {
+    if ((now_ns - kStartNs) % (3 * kSecond) == 0) arbiter.Reached(now_ns);
+    (void)arbiter.LookAtLost(0, false, now_ns);
+    ASSERT_EQ(-1, arbiter.Warns(now_ns).lane);
+  }
+  now_ns += kTimeoutNs + tuning::kReachedNs;
+  (void)arbiter.LookAtLost(0, false, now_ns);
+  EXPECT_TRUE(arbiter.Warns(now_ns).lost);
+}
+
 TEST(ArbiterTest, OneThatFindsNoSocketFailsInTime) {
   Arbiter arbiter(2, kTimeoutNs, kAloneNs);
   EXPECT_EQ(Finding::kFine, arbiter.LookAtLost(0, false, kStartNs)) << "it had nothing to send";
