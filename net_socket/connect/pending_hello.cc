@@ -15,7 +15,8 @@
 namespace tcpx {
 namespace {
 
-// Sockets that may be silent at the same time. Too low: a burst of real peers is cut; too high: descriptors run out.
+// Sockets that may be within their hello at the same time. Too low: a burst of real peers is cut; too high: descriptors
+// run out.
 constexpr long kHellosMax = 4096;
 // This many may always wait, however few descriptors are left: peers come in bursts.
 constexpr long kHellosMin = 16;

@@ -27,7 +27,7 @@ class Rma final : public RmaApi {
 
   // Leaves groups as they are that NCCL has not closed: its threads may be inside.
   void EndThread();
-  // True exactly when no group is left, nor one that is being made or closed.
+  // True exactly when no group is left, nor one that is being connected or closed.
   bool Unused();
 
   absl::Status Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) override;
