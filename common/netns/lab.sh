@@ -97,8 +97,9 @@ logged() {
   ((count == ${4:-count} && count > 0)) || fail "$1: $2 has $count lines '$3'" "$log"
 }
 
-# netns_enter_each SCRIPT CASE...: netns_enter for each case, all at the same time, each in networks of its own. After
-# its functions the script calls netns_case. The output of the cases comes in their order.
+# netns_enter_each SCRIPT CASE...: netns_enter for each case, each in networks of its own, NETNS_AT_ONCE of them at the
+# same time (default: all). After its functions the script calls netns_case. The output of the cases comes in their
+# order.
 netns_enter_each() {
   local script=$1 one i said runs=() rc=0
   shift
@@ -108,6 +109,7 @@ netns_enter_each() {
   fi
   said=$(mktemp -d)
   for one in "$@"; do
+    while (($(jobs -rp | wc -l) >= ${NETNS_AT_ONCE:-$#})); do wait -n || true; done
     NETNS_CASE=$one bash "$script" >"$said/${#runs[@]}" 2>&1 &
     runs+=($!)
   done

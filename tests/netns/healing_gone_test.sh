@@ -14,6 +14,8 @@ cases=("refused reset lane 1 $caller" "refused icmp lane 1 $ring" "refused reset
   "refused icmp health 1 $caller" "large drop $caller" "large reset $ring" "shut $epoll" "forgotten 2 $ring"
   "starved 5 $ring" "unread $caller TCPX_MAX_RECVS=8" "again $epoll" "idle $caller")
 if ((${TCPX_TEST_LONG:-0} == 1)); then
+  # More at once would be the load that the slack is for.
+  NETNS_AT_ONCE=${NETNS_AT_ONCE:-$(nproc)}
   GONE_SLACK=${GONE_SLACK:-1} GONE_RESETS=${GONE_RESETS:-130}
   GONE_LOSSES=${GONE_LOSSES:-10} GONE_PAUSE=${GONE_PAUSE:-3}
   cases=()
