@@ -145,7 +145,7 @@ TEST_P(LimitsTest, LanesThatCameAndWentLeaveDescriptorsToOthers) {
               const Deadline deadline;
               while (CountInLog(" is closed") < 40 * kConnections) {
                 TCPX_REQUIRE(!deadline.Over(), LogText());
-                for (const Ends& ends : all) MoveSome(&rank, ends);
+                for (const Ends& ends : all) Transfer(&rank.net(), ends, {66000, 2, 4, true});
               }
               const size_t more = OpenDescriptors().size() - before;
               TCPX_REQUIRE(more < limit / 4 + 2 * kConnections + 40, more, " descriptors more");
