@@ -111,11 +111,12 @@ launch sleeper x x -- sleep 1234.5
 echo up >"$1"
 wait
 INNER
+some_left() { ! none_left; }
 none_left() { ! grep -qszE '1234[.]5' /proc/[0-9]*/cmdline; }
 NETNS_INSIDE='' bash "$scratch/killed.sh" "$scratch/up" &
 killed=$!
 await test -e "$scratch/up"
-! none_left || fail "no process of a script is seen"
+await some_left || fail "no process of a script is seen"
 kill -KILL "$killed"
 wait "$killed" 2>/dev/null || true
 await none_left || true

@@ -15,6 +15,8 @@ netns_enter "$0" "$@"
 long=$((${TCPX_TEST_LONG:-0} == 1))
 # Longer than what a rank says next may be put off (stall_probe.h), so that no wrong verdict is left unheard.
 hold=$((long == 1 ? 5 : 1))
+# A log names what it waits for after 2, 4, 8, ... 64 s. On a busy machine "no-cpu" is true of all until then.
+patience=$((2 * patience))
 only=${VERDICT_ONLY:-.}
 ring="h0 h1 h2 h3"
 declare -A named wrong due
