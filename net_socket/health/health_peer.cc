@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -111,7 +112,7 @@ void HealthPeer::JoinInLoop(const ConnectionId& id, Link<HealthUser> user, std::
   redials_.Join(id, std::move(redialler));
   if (!members_.Join(id, user)) UseInLoop();
   const HealthState state = socket_.state();
-  if (state == HealthState::kLost) return user.With([](HealthUser* one) { one->HealthLost(); });
+  if (state == HealthState::kLost) return user.With([](HealthUser* one) { (void)one->HealthLost(); });
   const HealthSocket::End end = socket_.end();
   if (state == HealthState::kUp || !end.seen || end.orderly) return;
   user.With([&end](HealthUser* one) { one->PeerLost(end.status); });
@@ -199,30 +200,43 @@ void HealthPeer::LostInLoop() {
   const absl::Status end = socket_.end().status;
   lost_in_order_ = end.ok();
   redials_.arbiter().Lost(0, Arbiter::Loss::kDied);
-  if (redials_.arbiter().MayTell(0, lost_since_ns_)) {
-    TCPX_INFO("the health socket %s %s is lost and will be %s: %s", dialled_ ? "to" : "from", peer_,
-              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()));
+  bool known = dialled_;
+  members_.TellAll([&known](HealthUser* user) { known = user->HealthLost() || known; });
+  std::string more;
+  if (MayLogInLoop(known, lost_since_ns_, &more)) {
+    TCPX_INFO("the health socket %s %s is lost and will be %s: %s%s", dialled_ ? "to" : "from", peer_,
+              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()), more);
   }
-  members_.TellAll([](HealthUser* user) { user->HealthLost(); });
   if (dialled_) RedialInLoop();
   if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);
+}
+
+// Somebody with a ticket may come again and again, with one health socket after the other.
+bool HealthPeer::MayLogInLoop(bool known, int64_t now_ns, std::string* more) {
+  if (known) return redials_.arbiter().MayTell(0, now_ns);
+  uint64_t unsaid = 0;
+  const bool may = keeper_->stranger_lines()->May(now_ns, &unsaid);
+  if (unsaid > 0) *more = absl::StrCat(" (and ", unsaid, " more such lines)");
+  return may;
 }
 
 void HealthPeer::BackInLoop() {
   const int64_t now_ns = MonotonicNanos();
   Arbiter& arbiter = redials_.arbiter();
   arbiter.Back(0, {}, now_ns);
-  if (arbiter.MayTell(0, now_ns)) {
-    TCPX_INFO("the health socket %s %s is back", dialled_ ? "to" : "from", peer_);
+  bool known = dialled_;
+  bool counts = true;
+  members_.TellAll([&](HealthUser* user) { known = user->HealthBack(std::exchange(counts, false)) || known; });
+  std::string more;
+  if (MayLogInLoop(known, now_ns, &more)) {
+    TCPX_INFO("the health socket %s %s is back%s", dialled_ ? "to" : "from", peer_, more);
   }
-  if (arbiter.Warns(now_ns).lane == 0) {
+  if (known && arbiter.Warns(now_ns).lane == 0) {
     TCPX_WARN(
         "the health socket %s %s is lost and comes back again and again: look for a firewall or a load balancer "
         "that resets it; it is dialled ever more slowly",
         dialled_ ? "to" : "from", peer_);
   }
-  bool counts = true;
-  members_.TellAll([&](HealthUser* user) { user->HealthBack(std::exchange(counts, false)); });
   if (telling_ != nullptr) StopTellingInLoop();
 }
 

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "common/fd.h"
+#include "common/line_limit.h"
 #include "net_socket/health/health_clock.h"
 #include "net_socket/health/health_members.h"
 #include "net_socket/health/health_redials.h"
@@ -49,6 +50,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
     virtual void UsedInLoop(const HealthPeer& health) = 0;
     // Another socket of the same peer process is up.
     virtual bool AnotherIsUpInLoop(HealthPeer* health) = 0;
+    // Of all lines about peers whom nobody knows yet.
+    virtual LineLimit* stranger_lines() = 0;
 
    protected:
     ~Keeper() = default;
@@ -107,6 +110,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   // For sockets that heal: whether the one that ended may come up again.
   bool MayHealInLoop();
   void LostInLoop();
+  // Whether the log may have a line about it, and what ends that line. `known`: who the peer is.
+  bool MayLogInLoop(bool known, int64_t now_ns, std::string* more);
   void AwaitAnotherInLoop();
   void BackInLoop();
   // It does not come back.
