@@ -214,8 +214,6 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   } else {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
-  // Without an answer: a peer dials again.
-  if (answer.status == HelloStatus::kUnaccepted) return rejected_.NoteInLoop(answer.status, socket.from);
   // Before the answer, which bears the traffic class.
   LaneSocket lane;
   if (answer.status == HelloStatus::kAccepted) {

@@ -191,10 +191,8 @@ bool DialLane::ReadSome() {
 
 void DialLane::Answered() {
   reactor().CancelTimerInLoop(timer_);
-  if (answer().status == HelloStatus::kBusy) {
-    Retry(absl::UnavailableError(HelloStatusText(answer().status)));
-    return;
-  }
+  if (answer().status == HelloStatus::kBusy) return AwaitRoom();
+  no_room_ = 0;
   if (answer().status != HelloStatus::kAccepted) {
     const absl::Status refused = absl::UnavailableError(HelloStatusText(answer().status));
     const bool gone = answer().status == HelloStatus::kGone || answer().status == HelloStatus::kUnknownTicket;
@@ -254,11 +252,21 @@ void DialLane::Retry(absl::Status why) {
   ++attempts_;
   if (attempts_ >= tuning::kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
-  int64_t pause_ns = attempts_ * options().retry_sleep_ns;
-  if (dialling_->tries_on) {
-    pause_ns = std::min(tuning::kPauseMinNs + pause_ns - options().retry_sleep_ns, tuning::kPauseMaxNs);
-  }
-  DialAt(MonotonicNanos() + pause_ns);
+  DialAt(MonotonicNanos() + PauseNs(attempts_));
+}
+
+int64_t DialLane::PauseNs(int tries) const {
+  const int64_t sleep_ns = options().retry_sleep_ns;
+  if (!dialling_->tries_on) return tries * sleep_ns;
+  return std::min(tuning::kPauseMinNs + (tries - 1) * sleep_ns, tuning::kPauseMaxNs);
+}
+
+// It is no attempt that failed either: the bound of the whole connect ends it.
+void DialLane::AwaitRoom() {
+  Drop();
+  latest_ = absl::UnavailableError(HelloStatusText(HelloStatus::kBusy));
+  no_room_ = std::min(no_room_ + 1, std::max(options().retry_count, 1));
+  DialAt(MonotonicNanos() + std::clamp(PauseNs(no_room_), tuning::kPauseMinNs, tuning::kRoomPauseMaxNs));
 }
 
 bool DialLane::Detour(const absl::Status& why) {

@@ -40,7 +40,7 @@ class Crowd {
  public:
   explicit Crowd(const char* handle) : handle_(handle) {}
 
-  // False: it got no answer. What is accepted stays; `says` is what it says then.
+  // False: there was no room for it. What is accepted stays; `says` is what it says then.
   bool Comes(HelloKind kind, uint16_t lanes, const std::string& says = "") {
     return Says(NumberedHello(came_++, kind, lanes), says);
   }
@@ -64,10 +64,9 @@ class Crowd {
  private:
   bool Says(const Hello& hello, const std::string& more) {
     Visitor visitor(handle_);
-    TCPX_REQUIRE(visitor.Say(HelloFor(handle_, hello)));
-    const std::string bytes = visitor.Hear(kAnswerFixedBytes);
-    if (bytes.empty()) return false;
-    TCPX_REQUIRE(visitor.Say(more));
+    const HelloStatus status = StatusFor(&visitor, HelloFor(handle_, hello));
+    if (status == HelloStatus::kBusy) return false;
+    TCPX_REQUIRE(status == HelloStatus::kAccepted && visitor.Say(more), HelloStatusText(status));
     visitors_.push_back(std::move(visitor));
     return true;
   }
@@ -179,8 +178,7 @@ TEST_F(UnacceptedTest, LanesThatAreOpenedLaterCountToo) {
               hello.lane = 5;
               hello.attempt = 1;
               Visitor refused(listening.handle);
-              TCPX_REQUIRE(refused.Say(HelloFor(listening.handle, hello)));
-              TCPX_REQUIRE(refused.HearToTheEnd().empty(), "there is no room for one more");
+              TCPX_REQUIRE(StatusFor(&refused, HelloFor(listening.handle, hello)) == HelloStatus::kBusy);
               crowd.FirstSays(Established());
               void* const comms[] = {listening.AcceptWithin(), listening.AcceptWithin()};
               hello.attempt = 2;
