@@ -162,12 +162,12 @@ bool Acceptor::KnowsInLoop(const Hello& hello) {
   return Find(hello.ticket) != nullptr || resumed_->KnownInLoop(hello) != nullptr;
 }
 
-HelloStatus Acceptor::AdmitInLoop(const Hello& hello, PendingConnection** out) {
+HelloStatus Acceptor::AdmitInLoop(const Hello& hello, const SocketAddress& from, PendingConnection** out) {
   std::shared_ptr<Listening> listening = Find(hello.ticket);
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
   if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
-  return pending_.AdmitInLoop(hello, listening, out);
+  return pending_.AdmitInLoop(hello, from, listening, out);
 }
 
 HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
@@ -210,7 +210,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureHealHealth | kFeaturePilot : 0;
   answer.features = hello.features & (kFeatureHealth | kFeatureEstablished | heals);
   if (hello.kind == HelloKind::kLane) {
-    answer.status = AdmitInLoop(hello, &pending);
+    answer.status = AdmitInLoop(hello, socket.from, &pending);
   } else {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
@@ -264,6 +264,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   ready.line = LineOf(setup, lanes, pending->hello().traffic_class);
   ready.comm = std::make_unique<ReceiveComm>(std::move(setup));
   ready.comm->WatchInLoop();
+  of->connections[id] = ready.comm->taker();
   if (heals) resumed_->EnterInLoop(id, *of, {lanes, lanes_max, pending_.MayOpen(ready.place)}, ready.comm->taker());
   {
     MutexLock lock(of->mutex);
