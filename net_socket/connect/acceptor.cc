@@ -66,7 +66,7 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
           [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
       pending_(runtime, &accept_watch_, &rejected_,
                [this](const ConnectionId& id, PendingConnection* pending) { HandOutInLoop(id, pending); }) {
-  runtime_->health.TellDeathsTo([this](uint64_t tag, bool waits) { pending_.HealthDiedInLoop(tag, waits); });
+  runtime_->health.ReportDeathsTo([this](uint64_t tag, bool waits) { pending_.HealthDiedInLoop(tag, waits); });
 }
 
 Acceptor::~Acceptor() = default;
@@ -142,7 +142,7 @@ void Acceptor::Close() {
   runtime_->reactor.RunSync([this] {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
-    runtime_->health.TellDeathsTo(nullptr);
+    runtime_->health.ReportDeathsTo(nullptr);
     hellos_.CloseInLoop();
     accept_watch_.CloseInLoop();
     resumed_->CloseInLoop();

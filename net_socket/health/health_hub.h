@@ -45,7 +45,7 @@ class HealthHub final : public HealthPeer::Keeper {
   // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
   // dies; a reset says nothing of processes. `waits`: for another one.
   using Died = std::function<void(uint64_t tag, bool waits)>;
-  void TellDeathsTo(Died died) { died_ = std::move(died); }
+  void ReportDeathsTo(Died died) { died_ = std::move(died); }
   void DiedInLoop(const HealthPeer& health, bool waits) override;
   void UsedInLoop(const HealthPeer& health) override;
   // Accepted ones that no connection uses.

@@ -44,7 +44,7 @@ void HealthPeer::UnuseInLoop() {
   if (--uses_ > 0) return;
   if (!dialled_) return keeper_->UsedInLoop(*this);
   const std::shared_ptr<HealthPeer> self = shared_from_this();
-  if (!StaysToTellInLoop()) CloseInLoop();
+  if (!StaysToNotifyInLoop()) CloseInLoop();
   keeper_->ForgetInLoop(this);
 }
 
@@ -72,7 +72,7 @@ void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seal
   redials_.arbiter().NotRefused();
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   socket_.FlushInLoop();
-  waiters_.TellInLoop();
+  waiters_.NotifyInLoop();
   if (back) BackInLoop();
   clock_.BeginInLoop(std::shared_ptr<HealthClock>(self, &clock_));
   if (!settings.heals || !dialled_) return;
@@ -158,10 +158,10 @@ void HealthPeer::Ask() {
 void HealthPeer::EndInLoop() {
   const bool heals = MayHealInLoop();
   socket_.Drop(heals ? HealthState::kLost : HealthState::kDown);
-  heals ? LostInLoop() : TellEndInLoop();
+  heals ? LostInLoop() : ReportEndInLoop();
 }
 
-void HealthPeer::TellEndInLoop() {
+void HealthPeer::ReportEndInLoop() {
   const HealthSocket::End end = socket_.end();
   keeper_->ForgetInLoop(this);
   if (end.orderly) return;
@@ -213,7 +213,7 @@ void HealthPeer::LostInLoop() {
 
 // Somebody with a ticket may come again and again, with one health socket after the other.
 bool HealthPeer::MayLogInLoop(bool known, int64_t now_ns, std::string* more) {
-  if (known) return redials_.arbiter().MayTell(0, now_ns);
+  if (known) return redials_.arbiter().MayLog(0, now_ns);
   uint64_t unsaid = 0;
   const bool may = keeper_->stranger_lines()->May(now_ns, &unsaid);
   if (unsaid > 0) *more = absl::StrCat(" (and ", unsaid, " more such lines)");
@@ -237,15 +237,15 @@ void HealthPeer::BackInLoop() {
         "that resets it; it is dialled ever more slowly",
         dialled_ ? "to" : "from", peer_);
   }
-  if (telling_ != nullptr) StopTellingInLoop();
+  if (notifying_ != nullptr) StopNotifyingInLoop();
 }
 
 void HealthPeer::FailInLoop(const absl::Status& end) {
   redials_.HaltInLoop();
   if (!socket_.Fail(end)) return;
   const std::shared_ptr<HealthPeer> self = shared_from_this();
-  StopTellingInLoop();
-  TellEndInLoop();
+  StopNotifyingInLoop();
+  ReportEndInLoop();
   waiters_.DialInLoop();
 }
 
@@ -268,7 +268,7 @@ void HealthPeer::GoneInLoop(const HealthRedialler* redialler) {
 
 int64_t HealthPeer::AskInLoop() {
   const int64_t lost_ns = MonotonicNanos() - lost_since_ns_;
-  if (uses_ == 0 && telling_ == nullptr) {
+  if (uses_ == 0 && notifying_ == nullptr) {
     CloseInLoop();
     keeper_->ForgetInLoop(this);
     return Reactor::kOver;
@@ -301,21 +301,21 @@ int64_t HealthPeer::LookInLoop() {
   return LookEveryNs(settings_);
 }
 
-bool HealthPeer::StaysToTellInLoop() {
+bool HealthPeer::StaysToNotifyInLoop() {
   Poll();
-  if (!socket_.untold()) return false;
+  if (!socket_.has_unheard()) return false;
   if (socket_.state() == HealthState::kUp && socket_.end().seen) EndInLoop();
   if (socket_.state() != HealthState::kLost || settings_.linger_ns == 0) return false;
-  telling_ = shared_from_this();
+  notifying_ = shared_from_this();
   reactor_->HoldInLoop();
   RedialInLoop();
-  const int64_t until_ns = MonotonicNanos() + std::min(settings_.linger_ns, tuning::kTellNs);
-  reactor_->AddTimerInLoop(until_ns, [self = telling_] { self->StopTellingInLoop(); });
+  const int64_t until_ns = MonotonicNanos() + std::min(settings_.linger_ns, tuning::kNotifyNs);
+  reactor_->AddTimerInLoop(until_ns, [self = notifying_] { self->StopNotifyingInLoop(); });
   return true;
 }
 
-void HealthPeer::StopTellingInLoop() {
-  const std::shared_ptr<HealthPeer> self = std::exchange(telling_, nullptr);
+void HealthPeer::StopNotifyingInLoop() {
+  const std::shared_ptr<HealthPeer> self = std::exchange(notifying_, nullptr);
   if (self == nullptr) return;
   CloseInLoop();
   reactor_->ReleaseInLoop();

@@ -105,7 +105,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   // Hears some of what the peer has said. True: there may be more.
   bool HearSome();
   void EndInLoop();
-  void TellEndInLoop();
+  void ReportEndInLoop();
 
   // For sockets that heal: whether the one that ended may come up again.
   bool MayHealInLoop();
@@ -122,8 +122,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   // Whether the network swallows it; the dialling side then dials another one. How long until the next look.
   int64_t LookInLoop();
   // The last one has left, and the peer has to hear that first.
-  bool StaysToTellInLoop();
-  void StopTellingInLoop();
+  bool StaysToNotifyInLoop();
+  void StopNotifyingInLoop();
 
   Keeper* const keeper_;
   Reactor* const reactor_;
@@ -140,8 +140,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   HealthRedials redials_;
   int uses_ = 0;
   HealthSettings settings_;
-  std::string peer_;                     // for the log
-  std::shared_ptr<HealthPeer> telling_;  // itself, while it stays to tell something
+  std::string peer_;                       // for the log
+  std::shared_ptr<HealthPeer> notifying_;  // itself, while it stays to tell something
   int64_t lost_since_ns_ = 0;
   bool lost_in_order_ = false;  // by an end of its stream
   int64_t rtt_ns_ = 0;          // of the latest socket, when it was new
