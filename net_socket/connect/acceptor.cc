@@ -238,7 +238,6 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
 void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending) {
   const std::shared_ptr<Listening>& of = pending->listening();
   accept_watch_.CameInLoop(&of->wait, pending->from(), true);
-  runtime_->reactor.CancelTimerInLoop(pending->timer);
   ConnectionSetup setup;
   setup.runtime = runtime_;
   setup.communicator = of->communicator;

@@ -150,10 +150,6 @@ class DialLane final : public Reactor::Handler {
   void Answered();
   bool Forgotten() const;
   void Retry(absl::Status why);
-  // The peer has no room for the lane just now, which says nothing about the path: again by the same one.
-  void AwaitRoom();
-  // Before the n-th try.
-  int64_t PauseNs(int tries) const;
   // Lane 0's other address, or the health socket's other interface, once in each attempt.
   const LanePath* OtherAddress() const;
   bool TurnToOther(const absl::Status& why);

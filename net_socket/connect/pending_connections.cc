@@ -223,13 +223,13 @@ void PendingConnections::DropIfEmptyInLoop(const ConnectionId& id) {
 
 void PendingConnections::DropInLoop(const ConnectionId& id) {
   const std::unique_ptr<PendingConnection> pending = TakeInLoop(id);
-  runtime_->reactor.CancelTimerInLoop(pending->timer);
   pending->listening()->connections.erase(pending->hello().connection_id);
 }
 
 std::unique_ptr<PendingConnection> PendingConnections::TakeInLoop(const ConnectionId& id) {
   const auto found = pending_.find(id);
   std::unique_ptr<PendingConnection> taken = std::move(found->second);
+  runtime_->reactor.CancelTimerInLoop(taken->timer);
   const auto of_tag = by_tag_.find(HealthTag(id));
   of_tag->second.erase(id);
   if (of_tag->second.empty()) by_tag_.erase(of_tag);

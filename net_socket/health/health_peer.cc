@@ -22,6 +22,14 @@ int64_t LookEveryNs(const HealthSettings& settings) {
   return std::clamp(settings.peer_timeout_ns / tuning::kHealthLooks, tuning::kLookNs, tuning::kHealthLookMaxNs);
 }
 
+// Somebody with a ticket may come again and again, with one health socket after the other. `more` ends the line.
+bool MayLogStranger(LineLimit* lines, std::string* more) {
+  uint64_t unsaid = 0;
+  const bool may = lines->May(MonotonicNanos(), &unsaid);
+  if (unsaid > 0) *more = absl::StrCat(" (and ", unsaid, " more such lines)");
+  return may;
+}
+
 }  // namespace
 
 HealthPeer::HealthPeer(Keeper* keeper, Reactor* reactor, uint64_t tag, bool dialled, ClockNotes* notes)
@@ -203,21 +211,12 @@ void HealthPeer::LostInLoop() {
   bool known = dialled_;
   members_.TellAll([&known](HealthUser* user) { known = user->HealthLost() || known; });
   std::string more;
-  if (MayLogInLoop(known, lost_since_ns_, &more)) {
+  if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(keeper_->stranger_lines(), &more)) {
     TCPX_INFO("the health socket %s %s is lost and will be %s: %s%s", dialled_ ? "to" : "from", peer_,
               dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()), more);
   }
   if (dialled_) RedialInLoop();
   if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);
-}
-
-// Somebody with a ticket may come again and again, with one health socket after the other.
-bool HealthPeer::MayLogInLoop(bool known, int64_t now_ns, std::string* more) {
-  if (known) return redials_.arbiter().MayLog(0, now_ns);
-  uint64_t unsaid = 0;
-  const bool may = keeper_->stranger_lines()->May(now_ns, &unsaid);
-  if (unsaid > 0) *more = absl::StrCat(" (and ", unsaid, " more such lines)");
-  return may;
 }
 
 void HealthPeer::BackInLoop() {
@@ -228,7 +227,7 @@ void HealthPeer::BackInLoop() {
   bool counts = true;
   members_.TellAll([&](HealthUser* user) { known = user->HealthBack(std::exchange(counts, false)) || known; });
   std::string more;
-  if (MayLogInLoop(known, now_ns, &more)) {
+  if (known ? arbiter.MayLog(0, now_ns) : MayLogStranger(keeper_->stranger_lines(), &more)) {
     TCPX_INFO("the health socket %s %s is back%s", dialled_ ? "to" : "from", peer_, more);
   }
   if (known && arbiter.Warns(now_ns).lane == 0) {

@@ -110,8 +110,6 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   // For sockets that heal: whether the one that ended may come up again.
   bool MayHealInLoop();
   void LostInLoop();
-  // Whether the log may have a line about it, and what ends that line. `known`: who the peer is.
-  bool MayLogInLoop(bool known, int64_t now_ns, std::string* more);
   void AwaitAnotherInLoop();
   void BackInLoop();
   // It does not come back.
