@@ -21,11 +21,11 @@ bool ReadTcpInfo(int fd, TcpInfo* info) {
   socklen_t length = sizeof(kernel);
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &kernel, &length) != 0) return false;
   info->established = kernel.tcpi_state == kEstablished;
-  info->tells_acked = length >= offsetof(tcp_info, tcpi_bytes_acked) + sizeof(kernel.tcpi_bytes_acked);
+  info->has_acked = length >= offsetof(tcp_info, tcpi_bytes_acked) + sizeof(kernel.tcpi_bytes_acked);
   info->bytes_acked = kernel.tcpi_bytes_acked;
   info->segments_flying = kernel.tcpi_unacked;
-  const bool tells_window = length >= offsetof(tcp_info, tcpi_snd_wnd) + sizeof(kernel.tcpi_snd_wnd);
-  if (tells_window) info->window_bytes = kernel.tcpi_snd_wnd;
+  const bool has_window = length >= offsetof(tcp_info, tcpi_snd_wnd) + sizeof(kernel.tcpi_snd_wnd);
+  if (has_window) info->window_bytes = kernel.tcpi_snd_wnd;
   info->probes = kernel.tcpi_probes;
   info->resent = kernel.tcpi_retransmits;
   info->last_ack_ms = kernel.tcpi_last_ack_recv;

@@ -12,7 +12,7 @@ namespace tcpx {
 
 struct TcpInfo {
   bool established = false;
-  bool tells_acked = false;  // bytes_acked is known: Linux 4.1
+  bool has_acked = false;  // bytes_acked is known: Linux 4.1
   uint64_t bytes_acked = 0;
   uint32_t segments_flying = 0;          // sent and not acknowledged
   uint32_t window_bytes = ~uint32_t{0};  // what the peer would take; ~0: not known (before Linux 5.4)

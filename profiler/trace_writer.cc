@@ -70,11 +70,11 @@ void TraceWriter::Run() {
     TCPX_INFO("the trace lacks %d events, for which there was no memory; TCPX_TRACE_SAMPLE thins it out", dropped);
   }
   file_.Close();
-  TellEnd();
+  LogEnd();
 }
 
-void TraceWriter::TellEnd() {
-  if (file_.status().ok() || std::exchange(told_, true)) return;
+void TraceWriter::LogEnd() {
+  if (file_.status().ok() || std::exchange(logged_, true)) return;
   TCPX_WARN("the trace ends here: %s; traffic goes on", file_.status().message());
 }
 
@@ -88,7 +88,7 @@ void TraceWriter::WriteRound(int64_t now_ns) {
   for (const Event* event : batch.events) AppendEvent(*event, getpid(), &file_);
   file_.Flush();
   for (const uint32_t row : batch.gone) file_.Forget(row);
-  TellEnd();
+  LogEnd();
   source_->BatchWritten();
 }
 

@@ -60,11 +60,11 @@ class TraceWriter {
   // A file has to be joined to others' also where it is full before the next measure comes.
   std::vector<std::string> LatestClocks();
   // Once: that the trace has ended.
-  void TellEnd();
+  void LogEnd();
 
   TraceSource* const source_;
   TraceFile file_;
-  bool told_ = false;
+  bool logged_ = false;
   int64_t clock_ns_ = 0;
   ClockNotesReader notes_;
   absl::flat_hash_map<std::string, ClockNote> measures_;  // the latest, by peer

@@ -104,7 +104,7 @@ void Comm::LaneOpened(int lane) TCPX_NO_THREAD_SAFETY_ANALYSIS { /* the mutex is
 }
 
 void Comm::ReportMisuse(absl::string_view text) {
-  if (told_of_misuse_.exchange(true, std::memory_order_relaxed)) return;
+  if (logged_misuse_.exchange(true, std::memory_order_relaxed)) return;
   TCPX_WARN_TO(setup_.communicator->log, "%s", failure_.Report(text, kNoLane));
 }
 

@@ -109,7 +109,7 @@ class Comm : protected ConnectionEnd,
   ConnectionSetup setup_;
   const absl::Status sealed_;  // of all sockets that it was made with
   const Direction direction_;
-  std::atomic<bool> told_of_misuse_{false};
+  std::atomic<bool> logged_misuse_{false};
   int transfers_max_ = 0;
 
  protected:

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kAskAgainNs = kMillisecond;
 
 // Lines of what is not the peer's, or not tcpx, are few: somebody may bring it in connection after connection.
-bool MayTell(const Runtime& runtime, const absl::Status& status, std::string* line) {
+bool MayLog(const Runtime& runtime, const absl::Status& status, std::string* line) {
   const FailureKind kind = KindOf(status);
   if (kind != FailureKind::kGarbage && kind != FailureKind::kForged) return true;
   uint64_t unsaid = 0;
@@ -115,13 +115,13 @@ Arbiter::Finding ConnectionFailure::LookAtLane(int lane, int64_t now_ns) {
   const Arbiter::Finding finding = healing_->LookAt(lane, now_ns);
   const auto warning = healing_->Judge([now_ns](Arbiter* arbiter) { return arbiter->Warns(now_ns); });
   if (warning.lane >= 0) WarnOf(warning);
-  if (finding == Arbiter::Finding::kVain) FailInVain(lane);
+  if (finding == Arbiter::Finding::kStuck) FailStuck(lane);
   return finding;
 }
 
 void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
-  const Vain vain = healing_->Judge([&](Arbiter* arbiter) { return arbiter->vain(warning.lane); });
-  const std::string verdict = VerdictPrefix(JudgeVain({vain, ThisProcessName(), PeerName(*setup_)}));
+  const Stuck stuck = healing_->Judge([&](Arbiter* arbiter) { return arbiter->stuck(warning.lane); });
+  const std::string verdict = VerdictPrefix(JudgeStuck({stuck, ThisProcessName(), PeerName(*setup_)}));
   const char* what =
       "the lane gets one socket after the other, and none lasts; the plugin keeps trying, ever more slowly";
   if (warning.waits) {
@@ -137,11 +137,11 @@ void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
   TCPX_WARN_TO(setup_->communicator->log, "%s", Report(verdict + what, warning.lane));
 }
 
-void ConnectionFailure::FailInVain(int lane) {
-  const Vain vain = healing_->Judge([lane](Arbiter* arbiter) { return arbiter->vain(lane); });
+void ConnectionFailure::FailStuck(int lane) {
+  const Stuck stuck = healing_->Judge([lane](Arbiter* arbiter) { return arbiter->stuck(lane); });
   FailureKind kind = FailureKind::kSilence;
-  if (vain == Vain::kSilent) kind = FailureKind::kLarge;
-  if (vain == Vain::kReset) kind = FailureKind::kResets;
+  if (stuck == Stuck::kSilent) kind = FailureKind::kLarge;
+  if (stuck == Stuck::kReset) kind = FailureKind::kResets;
   const std::string timeout = absl::StrFormat("%.1f s (TCPX_PEER_TIMEOUT)",
                                               static_cast<double>(setup_->runtime->options.peer_timeout_ns) * 1e-9);
   const std::string text =
@@ -191,8 +191,8 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   }
   FailureGroup* const group = setup_->group();
   if (noise == Noise::kWarn && setup_->fails_alone()) noise = Noise::kQuiet;
-  std::unique_lock<Mutex> telling;
-  if (group != nullptr) telling = group->Telling();
+  std::unique_lock<Mutex> logging;
+  if (group != nullptr) logging = group->Logging();
   std::string what(status.message());
   // A failure that follows from another one gets no verdict: nobody reads it, and there may be thousands.
   const bool first_here = group == nullptr || group->cause().empty();
@@ -207,20 +207,20 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   }
   if (cause.empty()) cause = CauseLine(TroubleOf(what, lane));
   const bool first = JoinFailure(group, &cause, &noise);
-  told_ = Report(what, lane);
-  if (noise == Noise::kWarn && !MayTell(*setup_->runtime, status, &told_)) noise = Noise::kQuiet;
+  line_ = Report(what, lane);
+  if (noise == Noise::kWarn && !MayLog(*setup_->runtime, status, &line_)) noise = Noise::kQuiet;
   // The line goes out before any call can return the error: the process may exit on it.
-  if (noise == Noise::kWarn) TCPX_WARN_TO(setup_->communicator->log, "%s", told_);
-  if (noise == Noise::kQuiet) TCPX_TRACE("%s", told_);
+  if (noise == Noise::kWarn) TCPX_WARN_TO(setup_->communicator->log, "%s", line_);
+  if (noise == Noise::kQuiet) TCPX_TRACE("%s", line_);
   MoveTo(ConnectionState::kFailed);
-  if (telling.owns_lock()) telling.unlock();
+  if (logging.owns_lock()) logging.unlock();
   const bool parting = noise == Noise::kParting;
-  const bool told = noise != Noise::kSilent && setup_->health != nullptr &&
-                    setup_->health->members().Notify(setup_->connection_id, cause, parting);
+  const bool notified = noise != Noise::kSilent && setup_->health != nullptr &&
+                        setup_->health->members().Notify(setup_->connection_id, cause, parting);
   // The peer must not wait for lanes to come back.
-  if ((!told || parting) && setup_->heals) setup_->health->members().NotifyLeft(setup_->connection_id);
-  if (!told || parting) end_->TellPeer(status);
-  peer_told_.store(true, std::memory_order_release);
+  if ((!notified || parting) && setup_->heals) setup_->health->members().NotifyLeft(setup_->connection_id);
+  if (!notified || parting) end_->TellPeer(status);
+  peer_notified_.store(true, std::memory_order_release);
   if (first) group->Spread(&setup_->runtime->reactor);
 }
 
@@ -239,10 +239,10 @@ absl::Status ConnectionFailure::Refusal() {
   const int64_t every_ns = setup_->runtime->options.stall_warn_ns;
   if (setup_->communicator->repeat_warnings && every_ns > 0) {
     const int64_t now = MonotonicNanos();
-    if (told_again_ns_ == 0) told_again_ns_ = now;
-    if (now - told_again_ns_ >= every_ns) {
-      told_again_ns_ = now;
-      TCPX_WARN_TO(setup_->communicator->log, "still failed: %s", told_);
+    if (line_again_ns_ == 0) line_again_ns_ = now;
+    if (now - line_again_ns_ >= every_ns) {
+      line_again_ns_ = now;
+      TCPX_WARN_TO(setup_->communicator->log, "still failed: %s", line_);
     }
   }
   return status();

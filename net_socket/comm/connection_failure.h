@@ -80,14 +80,14 @@ class ConnectionFailure final : public LaneOwner {
   void FailWithCommunicator(const std::string& cause);
 
   // For a connection that has failed: its line in the log, and the verdict in that.
-  const std::string& told() const { return told_; }
+  const std::string& line() const { return line_; }
   const Verdict& verdict() const { return verdict_; }
   Direction direction() const { return direction_; }
 
   // The first failure; OK before.
   absl::Status status() const;
   // True once it has failed and the peer knows, as far as it can.
-  bool peer_told() const { return peer_told_.load(std::memory_order_acquire); }
+  bool peer_notified() const { return peer_notified_.load(std::memory_order_acquire); }
   // What a call returns on a connection that is not open: OK while it is failing. Repeats the warning where the
   // communicator wants it.
   absl::Status Refusal();
@@ -104,7 +104,7 @@ class ConnectionFailure final : public LaneOwner {
   };
 
   void WarnOf(const Arbiter::Warning& warning);
-  void FailInVain(int lane);
+  void FailStuck(int lane);
   void AwaitReason(absl::Status status, int lane);
   // With what is known by now.
   void FailKnown(absl::Status status, int lane, Noise noise);
@@ -124,14 +124,14 @@ class ConnectionFailure final : public LaneOwner {
   ConnectionEnd* const end_;
   const Link<ConnectionFailure> self_;
   LaneHealing* const healing_;
-  std::atomic<bool> peer_told_{false};
+  std::atomic<bool> peer_notified_{false};
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
   std::optional<Unexplained> unexplained_ TCPX_GUARDED_BY(mutex_);  // the first
   std::string peer_parted_ TCPX_GUARDED_BY(mutex_);
-  std::string told_;           // the line of the log; does not change once failed() is true
-  Verdict verdict_;            // as told_
-  int64_t told_again_ns_ = 0;  // under the comm's mutex
+  std::string line_;           // the line of the log; does not change once failed() is true
+  Verdict verdict_;            // as line_
+  int64_t line_again_ns_ = 0;  // under the comm's mutex
 };
 
 }  // namespace tcpx

@@ -94,7 +94,7 @@ void EndNumbers::ReadVerdict(ConnectionNumbers* numbers) const {
   std::string why = VerdictPrefix(verdict);
   if (failure_->failed()) {
     verdict = failure_->verdict();
-    why = failure_->told();
+    why = failure_->line();
   } else if (root.known()) {
     verdict.cause = root.cause;
     verdict.culprit = root.culprit;

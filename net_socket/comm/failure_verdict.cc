@@ -67,8 +67,8 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const LaneTable* lanes, c
   evidence.error = StatusErrno(status);
   evidence.garbage = KindOf(status) == FailureKind::kGarbage;
   evidence.process_gone = ProcessGone(setup, lanes);
-  if (KindOf(status) == FailureKind::kLarge) evidence.vain = Vain::kSilent;
-  if (KindOf(status) == FailureKind::kResets) evidence.vain = Vain::kReset;
+  if (KindOf(status) == FailureKind::kLarge) evidence.stuck = Stuck::kSilent;
+  if (KindOf(status) == FailureKind::kResets) evidence.stuck = Stuck::kReset;
   evidence.silent = KindOf(status) == FailureKind::kSilence || IsSilentErrno(evidence.error);
   evidence.health_heard = HealthHeard(setup);
   evidence.others_up = AnyEstablished(setup, lanes, lane);
@@ -100,8 +100,8 @@ Verdict VerdictIn(absl::string_view line) {
 }
 
 // Lanes of a fused device go by several paths.
-std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Vain vain) {
-  if (vain != Vain::kNone) return VerdictPrefix(JudgeVain({vain, ThisProcessName(), PeerName(setup)}));
+std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Stuck stuck) {
+  if (stuck != Stuck::kNone) return VerdictPrefix(JudgeStuck({stuck, ThisProcessName(), PeerName(setup)}));
   bool apart = false;
   for (int lane = 0; lane < setup.lane_count(); ++lane) {
     const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;

@@ -28,7 +28,7 @@ std::string VerdictPrefix(const Verdict& verdict);
 Verdict VerdictIn(absl::string_view line);
 
 // The same for a lane that is moved because the network drops its packets.
-std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Vain vain);
+std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Stuck stuck);
 
 // What ended the lanes is known to have been the end of the peer's process. One that had something unread resets its
 // sockets as it ends; a firewall that resets one flow leaves the others.

@@ -44,7 +44,7 @@ bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arb
   setup_->activity->Note();
   if (*first) NoteLoss(lane, how);
   std::string more;
-  if (*first && MayTell(lane, &more)) {
+  if (*first && MayLog(lane, &more)) {
     TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s%s",
                  setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
                  setup_->lanes[static_cast<size_t>(lane)].peer.ToString(),
@@ -98,19 +98,19 @@ Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
   return finding;
 }
 
-bool LaneHealing::MayTell(int lane, std::string* more) {
-  uint64_t untold = 0;
+bool LaneHealing::MayLog(int lane, std::string* more) {
+  uint64_t unlogged = 0;
   bool may = false;
   if (setup_->fails_alone()) {  // Somebody may come again and again, as another connection.
-    may = setup_->runtime->stranger_lines->May(MonotonicNanos(), &untold);
+    may = setup_->runtime->stranger_lines->May(MonotonicNanos(), &unlogged);
   } else {
     may = Judge([&](Arbiter* arbiter) {
-      const bool may_tell = arbiter->MayTell(lane, MonotonicNanos());
-      if (may_tell) untold = static_cast<uint64_t>(arbiter->TakeUntold());
-      return may_tell;
+      const bool may_log = arbiter->MayLog(lane, MonotonicNanos());
+      if (may_log) unlogged = static_cast<uint64_t>(arbiter->TakeUnlogged());
+      return may_log;
     });
   }
-  if (untold > 0) *more = absl::StrCat(" (and ", untold, " more such lines)");
+  if (unlogged > 0) *more = absl::StrCat(" (and ", unlogged, " more such lines)");
   return may;
 }
 

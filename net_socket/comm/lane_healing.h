@@ -58,7 +58,7 @@ class LaneHealing {
   // A look at what a lane with a place holds, or waits for.
   Arbiter::Finding LookAt(int lane, int64_t now_ns);
   // Whether its line may go to the log just now. *more: what to add to it, of lines that might not.
-  bool MayTell(int lane, std::string* more);
+  bool MayLog(int lane, std::string* more);
   // Lane 0 was lost by an end of its stream, and is so. By the thread that moves it.
   void NoteZeroEnd(bool ended) { zero_ended_.store(ended, std::memory_order_release); }
   bool zero_ended() const { return zero_ended_.load(std::memory_order_acquire); }

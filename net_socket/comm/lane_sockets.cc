@@ -35,7 +35,7 @@ void LaneSockets::EnterOpenLanes() {
 }
 
 Handover LaneSockets::TakeSocket(int lane, SocketOffer* offer) {
-  if (healing_ == nullptr || failure_->peer_told() || healing_->lanes().peer_left()) return Handover::kRefused;
+  if (healing_ == nullptr || failure_->peer_notified() || healing_->lanes().peer_left()) return Handover::kRefused;
   // A peer must hear why this end fails, or that it closes, before it is refused.
   if (failure_->failed() || !healing_->heals()) return Handover::kBusy;
   const absl::Status sealed = CheckSealed(setup_->runtime->options.encrypt, offer->seals.get());
@@ -110,7 +110,7 @@ void LaneSockets::Resumed(int lane, const Place& at, Seals* seals) {
   const bool sends = direction_ == Direction::kSend;
   if (!opened) healing_->NoteSocket(lane, sends ? at.offered : at.done, sends && at.done != 0);
   std::string more;
-  if (!opened && healing_->MayTell(lane, &more)) {
+  if (!opened && healing_->MayLog(lane, &more)) {
     const int fd = setup_->lane_fd(lane);
     TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s%s",
                  setup_->communicator->id, DirectionName(direction_), setup_->device, lane,

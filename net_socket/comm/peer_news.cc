@@ -35,15 +35,17 @@ void PeerNews::PeerSaysWaits(const std::string& news) {
 }
 
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
-void PeerNews::HealthLost() {
+bool PeerNews::HealthLost() {
   progress_->probe().HealthChangedInLoop();
   (void)SetIdleProbes(setup_->lane_fd(0), tuning::kProbesWithoutHealthNs);
+  return !setup_->fails_alone();
 }
 
-void PeerNews::HealthBack(bool counts) {
+bool PeerNews::HealthBack(bool counts) {
   progress_->probe().HealthChangedInLoop();
   (void)SetIdleProbes(setup_->lane_fd(0));
   if (counts && healing_ != nullptr) healing_->CountHealth();
+  return !setup_->fails_alone();
 }
 
 int64_t PeerNews::LanesGoneNs(bool* in_order) {

@@ -49,8 +49,8 @@ class PeerNews final : public HealthUser {
   void PeerLeft(const std::vector<uint64_t>& taken) override;
   void PeerIsUnheard(int lane) override { owner_->PeerIsUnheard(lane); }
   void PeerSaysWaits(const std::string& news) override;
-  void HealthLost() override;
-  void HealthBack(bool counts) override;
+  bool HealthLost() override;
+  bool HealthBack(bool counts) override;
   int64_t LanesGoneNs(bool* in_order) override;
   bool AnyLaneUp(bool read_out) override;
   bool HeardWithin(int64_t ns) override;

@@ -70,7 +70,7 @@ void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   const Options& options = setup_->runtime->options;
   const bool stalled = stall_.Stalled(flight, now_ns, options.stall_warn_ns);
   probe_.LookInLoop(flight, stall_.since_ns(), now_ns);
-  if (probe_.Tells(stalled, now_ns)) TellOfStall(now_ns);
+  if (probe_.Reports(stalled, now_ns)) LogStall(now_ns);
   LookAtCpu(flight, now_ns);
   Judge([this](Arbiter* arbiter) { arbiter->PeerWaited(probe_.peer_waits_ns()); });
   const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
@@ -82,7 +82,7 @@ void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   }
 }
 
-void ProgressCheck::TellOfStall(int64_t now_ns) {
+void ProgressCheck::LogStall(int64_t now_ns) {
   std::string text = absl::StrFormat("no progress for %.1f s; ", (now_ns - stall_.since_ns()) * 1e-9);
   const WaitRoot& root = probe_.root();
   if (root.known()) {
@@ -155,7 +155,7 @@ void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   verdict.culprit = ThisProcessName();
   verdict.evidence = absl::StrCat("one was ready to run, and had no CPU, for ", percent, " % of the time");
   NoteSlow(verdict, now_ns);
-  if (std::exchange(told_short_, true) || !setup_->runtime->cpu_shortage->FirstToTell()) return;
+  if (std::exchange(logged_short_, true) || !setup_->runtime->cpu_shortage->FirstToLog()) return;
   TCPX_INFO_TO(setup_->communicator->log, "%s",
                failure_->Report(VerdictPrefix(verdict) + "give this rank more CPUs, or the host fewer threads", 0));
 }

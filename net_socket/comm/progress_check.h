@@ -47,7 +47,7 @@ class ProgressCheck {
     return failure_->healing() == nullptr ? function(&*unhealed_) : failure_->healing()->Judge(function);
   }
   void LookAtRequests(const Flight& flight, int64_t now_ns);
-  void TellOfStall(int64_t now_ns);
+  void LogStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);
   void LookAtLosses(int64_t now_ns);
   void LookAtCpu(const Flight& flight, int64_t now_ns);
@@ -62,7 +62,7 @@ class ProgressCheck {
   SlowLanes slowness_;
   LaneLosses losses_;
   int64_t short_since_ns_ = 0;  // of CPU; 0: not
-  bool told_short_ = false;
+  bool logged_short_ = false;
   uint64_t messages_done_ = 0;  // at the latest look
   StallWatch stall_;
   StallProbe probe_;

@@ -105,9 +105,9 @@ bool SenderHealing::LetsSilentGo(int lane) {
   const int fd = parts_.setup->lane_fd(lane);
   const auto suspected = [&](Arbiter* arbiter) { return arbiter->Suspects(lane, info, now_ns); };
   if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !parts_.healing->Judge(suspected))) return false;
-  const Vain vain = parts_.healing->Judge([lane](Arbiter* arbiter) { return arbiter->vain(lane); });
+  const Stuck stuck = parts_.healing->Judge([lane](Arbiter* arbiter) { return arbiter->stuck(lane); });
   const auto why = absl::UnavailableError(
-      absl::StrCat(HealedVerdict(*parts_.setup, parts_.healing->lanes(), vain),
+      absl::StrCat(HealedVerdict(*parts_.setup, parts_.healing->lanes(), stuck),
                    unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
                            : "nothing of what it holds is acknowledged, and another socket found the peer"));
   if (!parts_.healing->LetGo(why, lane, unheard ? Arbiter::Loss::kOther : Arbiter::Loss::kSilent)) return false;

@@ -47,7 +47,7 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
     if (verdict_.cause == Cause::kNone) stuck_ns_ = 0;
     root_ = WaitRoot();
     lanes_.was_idle = heard_ = false;
-    asked_ns_ = told_.at_ns = lanes_.at_ns = 0;
+    asked_ns_ = reported_.at_ns = lanes_.at_ns = 0;
   }
   since_ns_ = stalled ? since_ns : 0;
   if (stalled) {
@@ -148,7 +148,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   LaneHealing* const healing = evidence.sends ? failure_->healing() : nullptr;  // A receiver may have nothing to move.
   if (healing != nullptr) {
     healing->Judge([&](Arbiter* arbiter) {
-      evidence.vain = arbiter->vain();
+      evidence.stuck = arbiter->stuck();
       evidence.unsettled = arbiter->Unsettled(now_ns);
     });
   }
@@ -251,14 +251,14 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
                                        [&](const LaneEvidence& lane) { return !lane.silent || lane.hosts != hosts; });
 }
 
-bool StallProbe::Tells(bool stalled, int64_t now_ns) {
+bool StallProbe::Reports(bool stalled, int64_t now_ns) {
   if (since_ns_ == 0 && !stalled) return false;
-  const bool another = told_.at_ns != 0 && root_.known() && now_ns - told_.at_ns >= told_.again_ns &&
-                       (root_.cause != told_.root.cause || root_.culprit != told_.root.culprit);
+  const bool another = reported_.at_ns != 0 && root_.known() && now_ns - reported_.at_ns >= reported_.again_ns &&
+                       (root_.cause != reported_.root.cause || root_.culprit != reported_.root.culprit);
   if (!stalled && !another) return false;
-  told_.again_ns = stalled ? setup_->runtime->options.stall_warn_ns : 2 * told_.again_ns;
-  told_.root = root_;
-  told_.at_ns = now_ns;
+  reported_.again_ns = stalled ? setup_->runtime->options.stall_warn_ns : 2 * reported_.again_ns;
+  reported_.root = root_;
+  reported_.at_ns = now_ns;
   return true;
 }
 

@@ -37,7 +37,7 @@ class StallProbe {
   void LeaveInLoop();
   // True when a line is due: the stall is new, or the cause or culprit of one that was reported has changed, which is
   // reported at doubling intervals.
-  bool Tells(bool stalled, int64_t now_ns);
+  bool Reports(bool stalled, int64_t now_ns);
 
   // What this rank waits for, as far as this connection knows; not known: it moves, or nobody knows.
   const WaitRoot& root() const { return root_; }
@@ -59,7 +59,7 @@ class StallProbe {
     int64_t at_ns = 0;       // when it was gathered; 0: not
   };
   // What was last reported of this stall.
-  struct Told {
+  struct Reported {
     WaitRoot root;
     int64_t at_ns = 0;  // 0: it was not reported
     int64_t again_ns = 0;
@@ -97,7 +97,7 @@ class StallProbe {
   int64_t heard_ns_ = 0;      // when the peer last said anything
   int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one
   int64_t asked_ns_ = 0;      // the oldest question without an answer; 0: none
-  Told told_;
+  Reported reported_;
 };
 
 }  // namespace tcpx

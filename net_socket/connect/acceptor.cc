@@ -66,7 +66,7 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
           [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
       pending_(runtime, &accept_watch_, &rejected_,
                [this](const ConnectionId& id, PendingConnection* pending) { HandOutInLoop(id, pending); }) {
-  runtime_->health.TellDeathsTo([this](uint64_t tag, bool waits) { pending_.HealthDiedInLoop(tag, waits); });
+  runtime_->health.ReportDeathsTo([this](uint64_t tag, bool waits) { pending_.HealthDiedInLoop(tag, waits); });
 }
 
 Acceptor::~Acceptor() = default;
@@ -142,7 +142,7 @@ void Acceptor::Close() {
   runtime_->reactor.RunSync([this] {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
-    runtime_->health.TellDeathsTo(nullptr);
+    runtime_->health.ReportDeathsTo(nullptr);
     hellos_.CloseInLoop();
     accept_watch_.CloseInLoop();
     resumed_->CloseInLoop();
@@ -162,12 +162,12 @@ bool Acceptor::KnowsInLoop(const Hello& hello) {
   return Find(hello.ticket) != nullptr || resumed_->KnownInLoop(hello) != nullptr;
 }
 
-HelloStatus Acceptor::AdmitInLoop(const Hello& hello, PendingConnection** out) {
+HelloStatus Acceptor::AdmitInLoop(const Hello& hello, const SocketAddress& from, PendingConnection** out) {
   std::shared_ptr<Listening> listening = Find(hello.ticket);
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
   if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
-  return pending_.AdmitInLoop(hello, listening, out);
+  return pending_.AdmitInLoop(hello, from, listening, out);
 }
 
 HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
@@ -210,12 +210,10 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureHealHealth | kFeaturePilot : 0;
   answer.features = hello.features & (kFeatureHealth | kFeatureEstablished | heals);
   if (hello.kind == HelloKind::kLane) {
-    answer.status = AdmitInLoop(hello, &pending);
+    answer.status = AdmitInLoop(hello, socket.from, &pending);
   } else {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
-  // Without an answer: a peer dials again.
-  if (answer.status == HelloStatus::kUnaccepted) return rejected_.NoteInLoop(answer.status, socket.from);
   // Before the answer, which bears the traffic class.
   LaneSocket lane;
   if (answer.status == HelloStatus::kAccepted) {
@@ -240,7 +238,6 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
 void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending) {
   const std::shared_ptr<Listening>& of = pending->listening();
   accept_watch_.CameInLoop(&of->wait, pending->from(), true);
-  runtime_->reactor.CancelTimerInLoop(pending->timer);
   ConnectionSetup setup;
   setup.runtime = runtime_;
   setup.communicator = of->communicator;
@@ -266,6 +263,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   ready.line = LineOf(setup, lanes, pending->hello().traffic_class);
   ready.comm = std::make_unique<ReceiveComm>(std::move(setup));
   ready.comm->WatchInLoop();
+  of->connections[id] = ready.comm->taker();
   if (heals) resumed_->EnterInLoop(id, *of, {lanes, lanes_max, pending_.MayOpen(ready.place)}, ready.comm->taker());
   {
     MutexLock lock(of->mutex);

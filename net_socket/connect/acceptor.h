@@ -52,7 +52,7 @@ class Acceptor {
   void HelloInLoop(HelloSocket socket);
   // Its ticket is that of a listen, or of its connection, whose lanes heal.
   bool KnowsInLoop(const Hello& hello);
-  HelloStatus AdmitInLoop(const Hello& hello, PendingConnection** pending);
+  HelloStatus AdmitInLoop(const Hello& hello, const SocketAddress& from, PendingConnection** pending);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
   void AddHealthInLoop(const Hello& hello, LaneSocket socket);
   // It is established.

@@ -26,6 +26,13 @@ namespace {
 
 constexpr char kNoHello[] = "connected, but the peer does not answer the hello";
 
+// Before the n-th try.
+int64_t PauseNs(const DialSetup& dialling, int tries) {
+  const int64_t sleep_ns = dialling.runtime->options.retry_sleep_ns;
+  if (!dialling.tries_on) return tries * sleep_ns;
+  return std::min(tuning::kPauseMinNs + (tries - 1) * sleep_ns, tuning::kPauseMaxNs);
+}
+
 const char* FamilyText(const SocketAddress& address) { return address.family() == AF_INET ? "IPv4" : "IPv6"; }
 
 }  // namespace
@@ -192,9 +199,15 @@ bool DialLane::ReadSome() {
 void DialLane::Answered() {
   reactor().CancelTimerInLoop(timer_);
   if (answer().status == HelloStatus::kBusy) {
-    Retry(absl::UnavailableError(HelloStatusText(answer().status)));
-    return;
+    // No room for the lane says nothing about the path, and is no attempt that failed: the bound of the whole connect
+    // ends it.
+    Drop();
+    latest_ = absl::UnavailableError(HelloStatusText(HelloStatus::kBusy));
+    no_room_ = std::min(no_room_ + 1, std::max(options().retry_count, 1));
+    const int64_t pause_ns = PauseNs(*dialling_, no_room_);
+    return DialAt(MonotonicNanos() + std::clamp(pause_ns, tuning::kPauseMinNs, tuning::kRoomPauseMaxNs));
   }
+  no_room_ = 0;
   if (answer().status != HelloStatus::kAccepted) {
     const absl::Status refused = absl::UnavailableError(HelloStatusText(answer().status));
     const bool gone = answer().status == HelloStatus::kGone || answer().status == HelloStatus::kUnknownTicket;
@@ -254,11 +267,7 @@ void DialLane::Retry(absl::Status why) {
   ++attempts_;
   if (attempts_ >= tuning::kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
-  int64_t pause_ns = attempts_ * options().retry_sleep_ns;
-  if (dialling_->tries_on) {
-    pause_ns = std::min(tuning::kPauseMinNs + pause_ns - options().retry_sleep_ns, tuning::kPauseMaxNs);
-  }
-  DialAt(MonotonicNanos() + pause_ns);
+  DialAt(MonotonicNanos() + PauseNs(*dialling_, attempts_));
 }
 
 bool DialLane::Detour(const absl::Status& why) {

@@ -3,7 +3,8 @@
 // Threads: the reactor.
 // States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
 //          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times; so is an answered one
-//          that ends before its owner takes the socket. An attempt tries the ways of its path's profile in turn
+//          that ends before its owner takes the socket. One that the peer has no room for is dialled until it has, by
+//          the same path. An attempt tries the ways of its path's profile in turn
 //          (dial_ways.h), and then, for lane 0, those to the peer's other address, until one finds the peer, all within
 //          TCPX_HELLO_TIMEOUT.
 // Lifetime: borrows its owner, and what that is dialling.
@@ -106,7 +107,7 @@ class DialLane final : public Reactor::Handler {
   void DialInLoop(const LanePath& path) {
     path_ = path;
     turned_ = false;
-    attempts_ = 0;
+    attempts_ = no_room_ = 0;
     detoured_ = false;
     ways_.Forget();
     DialInLoop();
@@ -175,6 +176,7 @@ class DialLane final : public Reactor::Handler {
   bool first_had_no_route_ = false;  // that was all
   Reactor::TimerId timer_{0, 0};
   int attempts_ = 0;                        // by the current path
+  int no_room_ = 0;                         // how often the peer had none in a row
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
   absl::Status latest_;                     // what the latest attempt came to; OK: there was none
   std::optional<DialHandshake> handshake_;  // of the latest attempt

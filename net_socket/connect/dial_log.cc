@@ -31,8 +31,8 @@ void DialLog::FailedInLoop(const Communicator& communicator, const std::string& 
   bool first = false;
   {
     // As a connection that fails: its errors are held back, too, until the line is out.
-    std::unique_lock<Mutex> telling;
-    if (group != nullptr) telling = group->Telling();
+    std::unique_lock<Mutex> logging;
+    if (group != nullptr) logging = group->Logging();
     const bool quiet = group != nullptr && group->Quiet(why);
     if (!quiet && IsNews(why)) {
       TCPX_WARN_TO(communicator.log, "%s", why);

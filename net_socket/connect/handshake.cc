@@ -245,6 +245,7 @@ void AcceptHandshake::ProofCame() {
 }
 
 std::string AcceptHandshake::Encode(Answer answer) const {
+  if (answer.status >= HelloStatus::kLocalOnly) answer.status = HelloStatus::kBusy;
   const bool proves = secret_ != nullptr && state_ == State::kGreeted && answer.status == HelloStatus::kAccepted;
   if (proves) answer.features |= kFeatureSecret;
   // What an older build can tell its user, who has to install another one.

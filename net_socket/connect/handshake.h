@@ -116,7 +116,7 @@ class AcceptHandshake {
   HelloStatus refusal() const { return refusal_; }
   const Hello& hello() const { return hello_; }
 
-  // The answer's bytes, and its MAC where it accepts with a secret.
+  // The answer's bytes, and its MAC where it accepts with a secret. A status that is local is said as kBusy.
   std::string Encode(Answer answer) const;
   // Once greeted: what seals the socket after the answer, given once; empty where nothing is encrypted.
   Seals TakeSeals() { return std::move(seals_); }

@@ -61,6 +61,13 @@ bool TakeBack(Listening* listening, const ConnectionId& id) {
   return true;
 }
 
+void ForgetClosed(Listening* listening) {
+  auto& connections = listening->connections;
+  if (connections.size() < listening->sweep_at) return;
+  absl::erase_if(connections, [](const auto& one) { return one.second.any() && one.second.cut(); });
+  listening->sweep_at = std::max<size_t>(16, 2 * connections.size());
+}
+
 absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device, const PortRange& range,
                                                    std::vector<OwnedFd>* fds) {
   std::vector<PeerNic> addresses;

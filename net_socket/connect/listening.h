@@ -6,12 +6,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "common/fd.h"
 #include "common/line_limit.h"
@@ -25,6 +26,7 @@
 namespace tcpx {
 
 struct PortRange;
+class FreePlace;
 class UnacceptedPlace;
 
 // Complete, and not accepted.
@@ -51,14 +53,19 @@ struct Listening {
   std::deque<Ready> ready TCPX_GUARDED_BY(mutex);
   bool closed TCPX_GUARDED_BY(mutex) = false;
   LineLimit lines;  // of accepted connections
-  // Of those that are pending or ready, the one that gets all its lanes (unaccepted.h). In the reactor.
-  const std::shared_ptr<std::weak_ptr<UnacceptedPlace>> first = std::make_shared<std::weak_ptr<UnacceptedPlace>>();
 
-  absl::flat_hash_set<ConnectionId> connections;  // pending, ready or accepted; in the reactor
+  // In the reactor.
+  absl::flat_hash_map<ConnectionId, Link<SocketTaker>> connections;  // ready or accepted; pending: a link to nobody
+  size_t sweep_at = 16;                                              // so many of them
+  std::shared_ptr<FreePlace> free_place;  // of those that are pending or ready; null: none has come yet
 };
 
 // False: that connection was accepted already, or its dialler has said that it is established. Else it is closed.
 bool TakeBack(Listening* listening, const ConnectionId& id);
+
+// From time to time: its connections that have been closed. A listen for one-sided transfers may get one after the
+// other for as long as the job runs.
+void ForgetClosed(Listening* listening);
 
 // Opens what a device listens on, and tells where that is: by all its addresses, those of its first family in front.
 // Without the other family it is as good as before.

@@ -1,13 +1,16 @@
 #include "net_socket/connect/pending_connections.h"
 
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/counted.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/connect/key_turns.h"
 
 namespace tcpx {
 
@@ -23,11 +26,23 @@ bool PendingConnections::HasRoomInLoop(int64_t descriptors) const {
   return unaccepted_.HasRoom(descriptors, runtime_->health.unused_in_loop(), DescriptorLimit());
 }
 
-bool PendingConnections::HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors) const {
-  return unaccepted_.HasRoomFor(place, descriptors, runtime_->health.unused_in_loop(), DescriptorLimit());
+bool PendingConnections::HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors) {
+  const int64_t now = MonotonicNanos();
+  const auto has_room = [&] {
+    return unaccepted_.HasRoomFor(place, descriptors, runtime_->health.unused_in_loop(), DescriptorLimit(), now);
+  };
+  if (has_room()) return true;
+  const int64_t turn_ns = runtime_->options.hello_timeout_ns;
+  const std::optional<ConnectionId> overdue = place->free_place()->Overdue(place->source(), turn_ns, now);
+  // One that is established and only waits for accept stays.
+  if (!overdue.has_value() || !pending_.contains(*overdue)) return false;
+  if (!CompleteInLoop(*overdue)) {
+    CloseLateInLoop(*overdue, turn_ns, ", not the word that all are up, and others wait for their place");
+  }
+  return has_room();
 }
 
-std::function<bool()> PendingConnections::MayOpen(const std::shared_ptr<UnacceptedPlace>& place) const {
+std::function<bool()> PendingConnections::MayOpen(const std::shared_ptr<UnacceptedPlace>& place) {
   return [this, held = std::weak_ptr<UnacceptedPlace>(place)] {
     const std::shared_ptr<UnacceptedPlace> unaccepted = held.lock();
     if (unaccepted == nullptr) return true;
@@ -38,7 +53,8 @@ std::function<bool()> PendingConnections::MayOpen(const std::shared_ptr<Unaccept
 }
 
 // The first lane of a connection that is not pending.
-HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening) {
+HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const SocketAddress& from,
+                                               const std::shared_ptr<Listening>& listening) {
   const ConnectionId& id = hello.connection_id;
   if (listening->connections.contains(id)) {
     // Complete here, and its dialler has not heard so: nobody may have the old one.
@@ -46,20 +62,25 @@ HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const std::sh
     listening->connections.erase(id);
   }
   if (hello.lane != 0) return HelloStatus::kBadLane;
-  const std::shared_ptr<UnacceptedPlace> place = unaccepted_.MakePlace(listening->first);
+  const auto of_tag = by_tag_.find(HealthTag(id));
+  if (of_tag != by_tag_.end() && of_tag->second.size() >= kOfOneTagMax) return HelloStatus::kUnaccepted;
+  if (listening->free_place == nullptr) listening->free_place = std::make_shared<FreePlace>();
+  const std::shared_ptr<UnacceptedPlace> place = unaccepted_.MakePlace(listening->free_place, id, SourceOf(from));
   // For all its lanes and a health socket, so that it completes unless others take the room meanwhile.
   if (!HasRoomForInLoop(place, hello.lanes + 1)) return HelloStatus::kUnaccepted;
-  listening->connections.insert(id);
+  ForgetClosed(listening.get());
+  listening->connections[id] = {};
   auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &stirred_, place);
   AwaitInLoop(id, pending.get());
   pending_.emplace(id, std::move(pending));
+  by_tag_[HealthTag(id)].insert(id);
   return HelloStatus::kAccepted;
 }
 
-HelloStatus PendingConnections::AdmitInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening,
-                                            PendingConnection** out) {
+HelloStatus PendingConnections::AdmitInLoop(const Hello& hello, const SocketAddress& from,
+                                            const std::shared_ptr<Listening>& listening, PendingConnection** out) {
   if (!pending_.contains(hello.connection_id)) {
-    const HelloStatus status = AdmitNewInLoop(hello, listening);
+    const HelloStatus status = AdmitNewInLoop(hello, from, listening);
     if (status != HelloStatus::kAccepted) return status;
   }
   PendingConnection* pending = pending_.find(hello.connection_id)->second.get();
@@ -119,8 +140,7 @@ bool PendingConnections::CompleteInLoop(const ConnectionId& id) {
     case PendingConnection::Word::kEstablished:
       break;
   }
-  const std::unique_ptr<PendingConnection> pending = std::move(found->second);
-  pending_.erase(found);
+  const std::unique_ptr<PendingConnection> pending = TakeInLoop(id);
   established_(id, pending.get());
   return true;
 }
@@ -135,9 +155,19 @@ void PendingConnections::ExpireInLoop(const ConnectionId& id) {
   PendingConnection& pending = *pending_.find(id)->second;
   // Its dialler may be stopped, and may have said the word: the end of lane 0 tells that it has not.
   if (pending.whole()) return AwaitInLoop(id, &pending);
-  TCPX_INFO("accept: %d of %s from %s have come within %d s: they are closed, and the peer may begin anew",
-            pending.present(), Counted(pending.lanes(), "lane"), pending.from().ToString(),
-            PatienceNs(runtime_->options) / kSecond);
+  CloseLateInLoop(id, PatienceNs(runtime_->options), "");
+}
+
+// Anyone who has a ticket can begin connections: the lines are limited.
+void PendingConnections::CloseLateInLoop(const ConnectionId& id, int64_t waited_ns, const char* why) {
+  const PendingConnection& pending = *pending_.find(id)->second;
+  uint64_t unsaid = 0;
+  if (late_lines_.May(MonotonicNanos(), &unsaid)) {
+    const std::string more = unsaid == 0 ? "" : absl::StrFormat("; %u others before were only counted", unsaid);
+    TCPX_INFO("accept: %d of %s from %s have come within %d s%s: they are closed, and the peer may begin anew%s",
+              pending.present(), Counted(static_cast<int64_t>(pending.lanes()), "lane"), pending.from().ToString(),
+              waited_ns / kSecond, why, more);
+  }
   DropInLoop(id);
 }
 
@@ -152,11 +182,9 @@ void PendingConnections::LaneStirredInLoop(const ConnectionId& id, size_t lane, 
 }
 
 std::vector<ConnectionId> PendingConnections::OfTagInLoop(uint64_t tag) const {
-  std::vector<ConnectionId> ids;
-  for (const auto& [id, pending] : pending_) {
-    if (HealthTag(id) == tag) ids.push_back(id);
-  }
-  return ids;
+  const auto found = by_tag_.find(tag);
+  if (found == by_tag_.end()) return {};
+  return std::vector<ConnectionId>(found->second.begin(), found->second.end());
 }
 
 HelloStatus PendingConnections::AdmitHealthInLoop(uint64_t tag) {
@@ -194,12 +222,19 @@ void PendingConnections::DropIfEmptyInLoop(const ConnectionId& id) {
 }
 
 void PendingConnections::DropInLoop(const ConnectionId& id) {
-  auto found = pending_.find(id);
-  runtime_->reactor.CancelTimerInLoop(found->second->timer);
-  found->second->listening()->connections.erase(id);
-  // Nobody else may ever use its health socket.
-  runtime_->health.DropUnusedLaterInLoop(HealthTag(id), PatienceNs(runtime_->options));
+  const std::unique_ptr<PendingConnection> pending = TakeInLoop(id);
+  pending->listening()->connections.erase(pending->hello().connection_id);
+}
+
+std::unique_ptr<PendingConnection> PendingConnections::TakeInLoop(const ConnectionId& id) {
+  const auto found = pending_.find(id);
+  std::unique_ptr<PendingConnection> taken = std::move(found->second);
+  runtime_->reactor.CancelTimerInLoop(taken->timer);
+  const auto of_tag = by_tag_.find(HealthTag(id));
+  of_tag->second.erase(id);
+  if (of_tag->second.empty()) by_tag_.erase(of_tag);
   pending_.erase(found);
+  return taken;
 }
 
 void PendingConnections::DropOfInLoop(const std::shared_ptr<Listening>& listening) {

@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "common/address.h"
+#include "common/line_limit.h"
 #include "net_socket/connect/accept_watch.h"
 #include "net_socket/connect/listening.h"
 #include "net_socket/connect/pending_connection.h"
@@ -24,15 +27,20 @@ namespace tcpx {
 
 class PendingConnections {
  public:
+  // Those of one health socket. Each time that it comes or ends all of them are looked at, and a stranger could have it
+  // come again and again. A process dials another one with 512 lanes at a time (dial_turns.h).
+  static constexpr size_t kOfOneTagMax = 1024;
+
   // It has all that it waits for.
   using Established = std::function<void(const ConnectionId& id, PendingConnection* pending)>;
 
   PendingConnections(Runtime* runtime, AcceptWatch* watch, RejectedPeers* rejected, Established established);
 
-  // Whether the hello's lane may come, to *out.
-  HelloStatus AdmitInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening, PendingConnection** out);
+  // Whether the hello's lane may come, to *out. `from`: who says the hello.
+  HelloStatus AdmitInLoop(const Hello& hello, const SocketAddress& from, const std::shared_ptr<Listening>& listening,
+                          PendingConnection** out);
   // Asks, in the reactor, for one more lane of a connection that is established: counted until it is accepted.
-  std::function<bool()> MayOpen(const std::shared_ptr<UnacceptedPlace>& place) const;
+  std::function<bool()> MayOpen(const std::shared_ptr<UnacceptedPlace>& place);
   void AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending);
   // A health socket is asked for: closes what its diallers have given up. Whether it may come: unless it is for a
   // connection that is here it is one more that nobody uses.
@@ -49,8 +57,10 @@ class PendingConnections {
 
  private:
   bool HasRoomInLoop(int64_t descriptors) const;
-  bool HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors) const;
-  HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
+  // May end another connection, which has had the free place for its time.
+  bool HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors);
+  HelloStatus AdmitNewInLoop(const Hello& hello, const SocketAddress& from,
+                             const std::shared_ptr<Listening>& listening);
   // Those whose health socket it is.
   std::vector<ConnectionId> OfTagInLoop(uint64_t tag) const;
   void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
@@ -60,7 +70,10 @@ class PendingConnections {
   void AwaitInLoop(const ConnectionId& id, PendingConnection* pending);
   // It was given time enough.
   void ExpireInLoop(const ConnectionId& id);
+  // `waited_ns`: for what it lacks. `why`: with what else it is closed for, after ", ".
+  void CloseLateInLoop(const ConnectionId& id, int64_t waited_ns, const char* why);
   void DropInLoop(const ConnectionId& id);
+  std::unique_ptr<PendingConnection> TakeInLoop(const ConnectionId& id);
 
   Runtime* const runtime_;
   AcceptWatch* const watch_;
@@ -68,7 +81,9 @@ class PendingConnections {
   const Established established_;
   const PendingConnection::Stirred stirred_;
   Unaccepted unaccepted_;
+  LineLimit late_lines_;  // of what is closed because it lacks something
   absl::flat_hash_map<ConnectionId, std::unique_ptr<PendingConnection>> pending_;
+  absl::flat_hash_map<uint64_t, absl::flat_hash_set<ConnectionId>> by_tag_;  // the ids in pending_; none is empty
 };
 
 }  // namespace tcpx

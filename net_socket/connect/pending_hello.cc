@@ -155,7 +155,7 @@ bool PendingHellos::MakeRoomInLoop() {
   const PeerSource fullest = std::max_element(crowd_.begin(), crowd_.end(), fuller)->first;
   const auto oldest = std::find_if(hellos_.begin(), hellos_.end(),
                                    [&fullest](const auto& hello) { return hello.second->source == fullest; });
-  ForgetInLoop(oldest->second.get(), HelloStatus::kCrowd);
+  RefuseInLoop(oldest->second.get(), HelloStatus::kCrowd);  // A peer comes again, by the same path.
   return true;
 }
 

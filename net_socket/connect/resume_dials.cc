@@ -168,10 +168,10 @@ class ResumeDials::Dial final {
     bound_ = reactor().RepeatDeadlineInLoop(after_ns, [this] {
       const auto overdue = [](RedialledLanes* lanes) { return lanes->LanesOverdue(); };
       if (why_ != Why::kOpens && !all_->lanes_.Ask(false, overdue)) return tuning::kAskOverdueNs;
-      const Runner* const told = first_ != nullptr ? first_.get() : second_.get();
+      const Runner* const shown = first_ != nullptr ? first_.get() : second_.get();
       Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
                                                     all_->dialling_.runtime->options.reconnect_timeout_ns / kSecond,
-                                                    told == nullptr ? "none was dialled" : told->Progress())));
+                                                    shown == nullptr ? "none was dialled" : shown->Progress())));
       return Reactor::kOver;
     });
   }

@@ -54,7 +54,6 @@ HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello, const Device** device)
 void ResumedLanes::HelloInLoop(HelloSocket socket) {
   const Device* device = nullptr;
   const HelloStatus status = AdmitInLoop(socket.hello(), &device);
-  if (status == HelloStatus::kUnaccepted) return;  // Without an answer: a peer dials again.
   if (status != HelloStatus::kAccepted) return AnswerInLoop(socket, status, 0);
   configure_(socket.fd.get(), socket.hello(), device);
   const auto resuming = std::make_shared<Resuming>(std::move(socket));

@@ -27,6 +27,8 @@ inline constexpr int64_t kPauseMinNs = 10 * kMillisecond;
 inline constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
 // While a connection begins: a bulk lane whose path has failed this often takes another lane's. [dials]
 inline constexpr int kTriesOfOwnPath = 2;
+// Longest pause of a lane that the peer has no room for. [ns; a guess: within FreePlace::kWaitsNs of unaccepted.h]
+inline constexpr int64_t kRoomPauseMaxNs = kSecond;
 // How long a lane that only wants to return to its path tries. [ns]
 inline constexpr int64_t kReturnNs = 3 * kSecond;
 // How long a lane that the autopilot opens is dialled. [ns]

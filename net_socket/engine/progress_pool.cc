@@ -194,11 +194,11 @@ absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::ve
     TCPX_WARN("%s; going on with %d progress threads instead of %d", std::string(status.message()), this->threads(),
               threads);
   }
-  TellOfRings(choice);
+  LogRings(choice);
   return threads_.empty() ? status : absl::OkStatus();
 }
 
-void ProgressPool::TellOfRings(EngineChoice choice) {
+void ProgressPool::LogRings(EngineChoice choice) {
   int without = 0;
   absl::Status why;
   for (auto& thread : threads_) {

@@ -131,7 +131,7 @@ class ProgressPool {
 
  private:
   // Logs once, for all threads, that they should have a ring and have none.
-  void TellOfRings(EngineChoice choice);
+  void LogRings(EngineChoice choice);
 
   std::vector<std::unique_ptr<ProgressThread>> threads_;
   std::atomic<unsigned> turn_{0};

@@ -19,14 +19,14 @@ void FreezeSocket(int fd, std::string* rest) {
   shutdown(fd, SHUT_RDWR);
   const std::unique_ptr<char[]> buffer(new char[tuning::kFrozenReadBytes]);
   // An interrupted read, or a kernel that is short of memory, is no end; but no loop is without one.
-  for (int vain = 0; vain < tuning::kVainReadsMax;) {
+  for (int empty = 0; empty < tuning::kEmptyReadsMax;) {
     const ssize_t got = recv(fd, buffer.get(), tuning::kFrozenReadBytes, MSG_DONTWAIT);
     if (got > 0) {
       rest->append(buffer.get(), static_cast<size_t>(got));
       continue;
     }
     if (UnreadBytes(fd) == 0) break;
-    ++vain;
+    ++empty;
   }
   (void)SetResetOnClose(fd);
 }

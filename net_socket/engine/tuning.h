@@ -19,6 +19,6 @@ inline constexpr int64_t kTimersWaitNs = 10 * kMillisecond;
 // A lost socket is read to its end in pieces of this size. [bytes]
 inline constexpr size_t kFrozenReadBytes = 256 << 10;
 // Interrupted reads, or reads without memory, in a row, before that ends. [reads]
-inline constexpr int kVainReadsMax = 1000;
+inline constexpr int kEmptyReadsMax = 1000;
 
 }  // namespace tcpx::tuning

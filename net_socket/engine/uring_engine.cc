@@ -210,8 +210,8 @@ class UringEngine final : public Engine {
   void Note(int result) {
     if (result == -EINTR) return;
     refused_ = result < 0 && result != -ETIME;
-    if (!refused_ || result == -EAGAIN || result == -EBUSY || told_) return;
-    told_ = true;
+    if (!refused_ || result == -EAGAIN || result == -EBUSY || logged_) return;
+    logged_ = true;
     TCPX_WARN("io_uring_enter: %s; the lanes of this thread cannot move. TCPX_ENGINE=epoll does without io_uring",
               ErrnoText(-result));
   }
@@ -325,7 +325,7 @@ class UringEngine final : public Engine {
   bool zero_copy_ = false;
   bool armed_ = false;    // a read of event_ is with the kernel
   bool refused_ = false;  // the kernel took nothing at the latest call
-  bool told_ = false;
+  bool logged_ = false;
   std::deque<IoOp*> waiting_;  // for an entry
   std::deque<IoOp*> cancels_;  // of operations with the kernel, for an entry
 };

@@ -24,7 +24,7 @@ Arbiter::Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns)
     : silence_ns_(silence_ns), alone_ns_(alone_ns), lanes_(static_cast<size_t>(lanes)) {}
 
 void Arbiter::Progress(Lane* lane, int64_t now_ns) {
-  lane->vain = lane->still = lane->sockets = 0;
+  lane->stuck = lane->still = lane->sockets = 0;
   lane->fresh = false;
   lane->stuck_ns = now_ns;
   lane->silence.Carried();
@@ -72,13 +72,13 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
   if (!moved && counts && ++one.still == 1) one.still_ns = now_ns;
   one.fresh = stream.owes;
   if (!stream.owes) {
-    one.vain = one.sockets = 0;
+    one.stuck = one.sockets = 0;
     one.stuck_ns = 0;
     return;
   }
   if (one.stuck_ns == 0) one.stuck_ns = awaited_ns;
   if (!moved) ++one.sockets;
-  if (!moved && counts) ++one.vain;
+  if (!moved && counts) ++one.stuck;
 }
 
 // A socket that has only just come may not have been given the bytes that the lane holds.
@@ -106,8 +106,8 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
   one.looked = true;
   one.idle_looks = 0;
   if (one.stuck_ns == 0) one.stuck_ns = now_ns;
-  const bool tried = one.sockets >= tuning::kVainMin || (one.sockets > 0 && now_ns - one.back_ns >= tuning::kOneTryNs);
-  if (tried && now_ns - one.stuck_ns >= silence_ns_) return Finding::kVain;
+  const bool tried = one.sockets >= tuning::kStuckMin || (one.sockets > 0 && now_ns - one.back_ns >= tuning::kOneTryNs);
+  if (tried && now_ns - one.stuck_ns >= silence_ns_) return Finding::kStuck;
   return one.silence.Suspects(info, now_ns) ? Finding::kSuspect : Finding::kFine;
 }
 
@@ -135,7 +135,7 @@ Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   // Since when something waits for it, or it has moved nothing: the earlier of the two.
   const int64_t awaited_ns = AwaitedNs(one, now_ns);
   const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
-  return !dials_.FindStopped(now_ns, silence_ns_) && now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
+  return !dials_.FindStopped(now_ns, silence_ns_) && now_ns - since_ns >= most_ns ? Finding::kStuck : Finding::kFine;
 }
 
 Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {
@@ -160,7 +160,7 @@ int64_t Arbiter::TakeFirstDial(int lane, int64_t now_ns) {
 // All lanes that wait ask again at the same time, in the order in which they asked before: timers keep it.
 int64_t Arbiter::TakeDialTurn(int lane, bool first, int64_t now_ns) {
   if (first && at(lane).still == 0) return 0;
-  const int64_t at_ns = turn_ns_ + tuning::kVainDialsNs;
+  const int64_t at_ns = turn_ns_ + tuning::kStuckDialsNs;
   if (now_ns < at_ns) return at_ns;
   turn_ns_ = now_ns;
   return 0;
@@ -175,28 +175,28 @@ bool Arbiter::Refused(bool up, bool in_order, int64_t now_ns) {
   return IsGone(process);
 }
 
-bool Arbiter::MayTell(int lane, int64_t now_ns) {
-  const bool vain = at(lane).still >= tuning::kVainMin;
-  lines_ns_ = std::max(lines_ns_, now_ns - tuning::kLinesAtOnce * tuning::kVainLinesNs);
-  const bool soon = vain && told_ns_ != 0 && now_ns - told_ns_ < tuning::kVainLinesNs;
-  if (soon || lines_ns_ + tuning::kVainLinesNs > now_ns) {
-    ++untold_;
+bool Arbiter::MayLog(int lane, int64_t now_ns) {
+  const bool stuck = at(lane).still >= tuning::kStuckMin;
+  lines_ns_ = std::max(lines_ns_, now_ns - tuning::kLinesAtOnce * tuning::kStuckLinesNs);
+  const bool soon = stuck && logged_ns_ != 0 && now_ns - logged_ns_ < tuning::kStuckLinesNs;
+  if (soon || lines_ns_ + tuning::kStuckLinesNs > now_ns) {
+    ++unlogged_;
     return false;
   }
-  lines_ns_ += tuning::kVainLinesNs;
-  if (vain) told_ns_ = now_ns;
+  lines_ns_ += tuning::kStuckLinesNs;
+  if (stuck) logged_ns_ = now_ns;
   return true;
 }
 
 Arbiter::Warning Arbiter::WarningOf(int lane, int64_t now_ns) const {
   const Lane& one = at(lane);
   Warning warning;
-  warning.waits = one.stuck_ns != 0 && now_ns - one.stuck_ns >= tuning::kVainWarnNs;
+  warning.waits = one.stuck_ns != 0 && now_ns - one.stuck_ns >= tuning::kStuckWarnNs;
   warning.lost = one.lost_ns != 0 && now_ns - one.lost_ns >= silence_ns_ && !dials_.FindStopped(now_ns, silence_ns_);
-  const bool vain = one.vain >= tuning::kVainMin && warning.waits;
+  const bool stuck = one.stuck >= tuning::kStuckMin && warning.waits;
   const bool recent = now_ns - one.back_ns <= tuning::kNotLookedNs;
-  const bool still = one.still >= tuning::kVainMin && recent && now_ns - one.still_ns >= tuning::kStillWarnNs;
-  if (warning.lost || vain || still) warning.lane = lane;
+  const bool still = one.still >= tuning::kStuckMin && recent && now_ns - one.still_ns >= tuning::kStillWarnNs;
+  if (warning.lost || stuck || still) warning.lane = lane;
   return warning;
 }
 
@@ -208,19 +208,19 @@ Arbiter::Warning Arbiter::Warns(int64_t now_ns) {
   return std::exchange(warned_, warning.lane >= 0) ? Warning() : warning;
 }
 
-Vain Arbiter::vain(int lane) const {
+Stuck Arbiter::stuck(int lane) const {
   const Lane& one = at(lane);
-  if (std::max(one.still, one.vain) < tuning::kVainMin) return Vain::kNone;
-  return one.loss == Loss::kSilent ? Vain::kSilent : Vain::kReset;
+  if (std::max(one.still, one.stuck) < tuning::kStuckMin) return Stuck::kNone;
+  return one.loss == Loss::kSilent ? Stuck::kSilent : Stuck::kReset;
 }
 
-Vain Arbiter::vain() const {
+Stuck Arbiter::stuck() const {
   const Lane* longest = nullptr;
   for (const Lane& lane : lanes_) {
-    if (lane.vain < tuning::kVainMin) continue;
+    if (lane.stuck < tuning::kStuckMin) continue;
     if (longest == nullptr || lane.stuck_ns < longest->stuck_ns) longest = &lane;
   }
-  return longest == nullptr ? Vain::kNone : vain(static_cast<int>(longest - lanes_.data()));
+  return longest == nullptr ? Stuck::kNone : stuck(static_cast<int>(longest - lanes_.data()));
 }
 
 bool Arbiter::Unsettled(int64_t now_ns) const {

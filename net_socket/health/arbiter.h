@@ -52,14 +52,14 @@ struct ResultsOfDials {
 };
 
 // Why a lane's sockets, one after the other, have moved no byte.
-enum class Vain : uint8_t { kNone, kSilent, kReset };
+enum class Stuck : uint8_t { kNone, kSilent, kReset };
 
 // The lanes of one end of a connection.
 class Arbiter {
  public:
   enum class Loss { kDied, kSilent, kOther };
-  // kSuspect: another socket may be tried. kVain: no socket has moved a byte for too long: an error.
-  enum class Finding { kFine, kSuspect, kVain };
+  // kSuspect: another socket may be tried. kStuck: no socket has moved a byte for too long: an error.
+  enum class Finding { kFine, kSuspect, kStuck };
   // How the kernel probes a shut window: as before, every second, or at its own pace.
   enum class Probing { kAsIs, kOften, kFreely };
 
@@ -125,9 +125,9 @@ class Arbiter {
   }
 
   // Whether a line about the lane's sockets may be logged now: the first lines at once, then one a second.
-  bool MayTell(int lane, int64_t now_ns);
+  bool MayLog(int lane, int64_t now_ns);
   // How many lines were suppressed since the last call.
-  int TakeUntold() { return std::exchange(untold_, 0); }
+  int TakeUnlogged() { return std::exchange(unlogged_, 0); }
   // A lane that needs a WARN.
   struct Warning {
     int lane = -1;       // none
@@ -137,14 +137,14 @@ class Arbiter {
   // Returns a lane that has moved no byte on any socket for long, or gets no socket: once, and again only after all
   // lanes were fine.
   Warning Warns(int64_t now_ns);
-  Vain vain(int lane) const;
+  Stuck stuck(int lane) const;
   // For the lane that has moved nothing for longest.
-  Vain vain() const;
+  Stuck stuck() const;
   // True: a lane with work has a new socket, or waits for one, and nothing has moved on it yet. Its fault will be known
   // in a moment.
   bool Unsettled(int64_t now_ns) const;
   // How many sockets in a row have moved no byte, though they had work.
-  int vain_sockets(int lane) const { return at(lane).vain; }
+  int stuck_sockets(int lane) const { return at(lane).stuck; }
 
  private:
   struct Lane {
@@ -160,7 +160,7 @@ class Arbiter {
     bool counts = true;             // the next Back is one after a loss, here or at the peer
     Loss loss = Loss::kOther;
     int still = 0;           // sockets in a row that moved nothing, soon after each other
-    int vain = 0;            // of these, sockets that had work
+    int stuck = 0;           // of these, sockets that had work
     int sockets = 0;         // sockets with work since the lane last moved a byte, however the earlier ones ended
     bool ended = false;      // its socket ended with a FIN
     bool fresh = false;      // nothing was seen to move on its socket yet, or it has none
@@ -185,10 +185,10 @@ class Arbiter {
   Refusals refusals_;
   int64_t peer_waited_ns_ = 0;
   ResultsOfDials dials_;
-  int64_t turn_ns_ = 0;   // the latest dial that took a turn
-  int64_t told_ns_ = 0;   // the latest line of a lane whose sockets move nothing
-  int64_t lines_ns_ = 0;  // up to now, less the lines that may come at once
-  int untold_ = 0;
+  int64_t turn_ns_ = 0;    // the latest dial that took a turn
+  int64_t logged_ns_ = 0;  // the latest line of a lane whose sockets move nothing
+  int64_t lines_ns_ = 0;   // up to now, less the lines that may come at once
+  int unlogged_ = 0;
   bool warned_ = false;
 };
 

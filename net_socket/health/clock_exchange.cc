@@ -11,7 +11,7 @@ ClockRecord ClockExchange::Ask(int64_t now_ns) {
 }
 
 ClockRecord ClockExchange::Begin(int64_t now_ns) {
-  ++vain_;
+  ++unanswered_;
   left_ = kQuestions;
   best_ = ClockOffset();
   return Ask(now_ns);
@@ -32,7 +32,7 @@ std::optional<ClockOffset> ClockExchange::Hear(const ClockRecord& answer, int64_
     *more = Ask(now_ns);
     return std::nullopt;
   }
-  vain_ = 0;
+  unanswered_ = 0;
   if (best_.peer.empty()) return std::nullopt;
   return best_;
 }

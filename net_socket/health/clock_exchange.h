@@ -28,10 +28,10 @@ class ClockExchange {
  public:
   static constexpr int kQuestions = 8;
   // A peer that has answered none of this many rows of questions is not asked again.
-  static constexpr int kVainMax = 3;
+  static constexpr int kUnansweredMax = 3;
 
   // False: the peer has never answered.
-  bool asks() const { return answered_ || vain_ < kVainMax; }
+  bool asks() const { return answered_ || unanswered_ < kUnansweredMax; }
   // The first question of a row; what is left of an earlier one counts for nothing.
   ClockRecord Begin(int64_t now_ns);
   // `more`: the next question, if there is one. With the last answer: what came of the row.
@@ -42,7 +42,7 @@ class ClockExchange {
 
   int64_t asked_ns_ = 0;  // 0: nothing is
   int left_ = 0;
-  int vain_ = 0;
+  int unanswered_ = 0;
   bool answered_ = false;  // ever
   ClockOffset best_;
 };

@@ -74,7 +74,7 @@ int CpuShortage::Percent(int64_t now_ns, int64_t every_ns) {
     most = std::max(most, std::min<uint64_t>(waited_ns * 100 / elapsed_ns, 100));
   }
   percent_ = most >= tuning::kCpuShortPercent ? static_cast<int>(most) : 0;
-  if (percent_ == 0) told_ = false;
+  if (percent_ == 0) logged_ = false;
   looked_ns_ = now_ns;
   threads_ = std::move(threads);
   return percent_;

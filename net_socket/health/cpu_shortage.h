@@ -33,7 +33,7 @@ class CpuShortage {
   // As of the latest look.
   int percent() const { return percent_; }
   // True once, until there was a look that found nobody short.
-  bool FirstToTell() { return !std::exchange(told_, true); }
+  bool FirstToLog() { return !std::exchange(logged_, true); }
 
  private:
   struct Times {
@@ -55,7 +55,7 @@ class CpuShortage {
   std::set<int> ours_;
   int looks_ = 0;  // since ours_ was found
   int percent_ = 0;
-  bool told_ = false;
+  bool logged_ = false;
 };
 
 }  // namespace tcpx

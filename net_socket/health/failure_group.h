@@ -38,7 +38,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
 
   // Held by a connection that fails, up to its line in the log: so an error that follows from another one is returned
   // after that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
-  std::unique_lock<Mutex> Telling() { return std::unique_lock<Mutex>(telling_); }
+  std::unique_lock<Mutex> Logging() { return std::unique_lock<Mutex>(logging_); }
   // The first cause wins: true exactly for it. Its finder writes the one line of the log, then spreads it.
   bool Claim(const std::string& cause);
   // All members hear the cause, soon.
@@ -63,7 +63,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
  private:
   void SpreadInLoop();
 
-  Mutex telling_;  // of lines in the log: guards no member
+  Mutex logging_;  // of lines in the log: guards no member
 
   std::atomic<int64_t> closed_ns_{-tuning::kRankClosingNs};
   mutable Mutex mutex_;

@@ -129,7 +129,9 @@ void HealthHub::ForgetInLoop(HealthPeer* health) {
 
 void HealthHub::DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns) {
   patience_ns_ = after_ns;
-  if (!accepted_.contains(tag) || drops_.contains(tag)) return;
+  if (!accepted_.contains(tag)) return;
+  const auto running = drops_.find(tag);
+  if (running != drops_.end()) reactor_->CancelTimerInLoop(running->second);
   drops_[tag] = reactor_->AddDeadlineInLoop(after_ns, [this, tag] { DropUnusedInLoop(tag); });
 }
 

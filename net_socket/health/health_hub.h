@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "common/address.h"
 #include "common/clock_notes.h"
+#include "common/line_limit.h"
 #include "net_socket/health/health_peer.h"
 
 namespace tcpx {
@@ -37,18 +38,20 @@ class HealthHub final : public HealthPeer::Keeper {
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(HealthPeer* health) override;
-  // Closes the accepted socket of `tag` after `after_ns` if no connection uses it then; the same each time that its
-  // last use ends. One timer a socket, which ends with it: a stranger who dials again and again leaves no timers.
+  // Closes the accepted socket of `tag`, which is new, after `after_ns` if no connection uses it then; the same each
+  // time that its last use ends, from then on. One timer a socket, which ends with it: a stranger who dials again and
+  // again leaves no timers.
   void DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns);
   // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
   // dies; a reset says nothing of processes. `waits`: for another one.
   using Died = std::function<void(uint64_t tag, bool waits)>;
-  void TellDeathsTo(Died died) { died_ = std::move(died); }
+  void ReportDeathsTo(Died died) { died_ = std::move(died); }
   void DiedInLoop(const HealthPeer& health, bool waits) override;
   void UsedInLoop(const HealthPeer& health) override;
   // Accepted ones that no connection uses.
   int64_t unused_in_loop() const { return unused_; }
   bool AnotherIsUpInLoop(HealthPeer* health) override;
+  LineLimit* stranger_lines() override { return &stranger_lines_; }
   // A socket of the peer's process is up, as far as is known just now: this one, a lane, or one between other devices.
   bool ProcessIsUpInLoop(HealthPeer* health);
   // Before the first socket: clocks are measured, for a timeline.
@@ -76,6 +79,7 @@ class HealthHub final : public HealthPeer::Keeper {
   int64_t unused_ = 0;       // of accepted_
   int64_t patience_ns_ = 0;  // with an unused one; 0: nobody has said
   Died died_;
+  LineLimit stranger_lines_;
 };
 
 }  // namespace tcpx

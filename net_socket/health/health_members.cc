@@ -9,7 +9,7 @@ namespace {
 // Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
 constexpr size_t kEarlyNoticesMax = 2;
 
-void Tell(const Link<HealthUser>& member, const HealthNotice& notice) {
+void Pass(const Link<HealthUser>& member, const HealthNotice& notice) {
   member.With([&notice](HealthUser* user) {
     if (!notice.waits.empty()) {
       user->PeerSaysWaits(notice.waits);
@@ -40,7 +40,7 @@ bool HealthMembers::Join(const ConnectionId& id, Link<HealthUser> user) {
     member.user = user;
     notices.swap(member.notices);
   }
-  for (const HealthNotice& notice : notices) Tell(user, notice);
+  for (const HealthNotice& notice : notices) Pass(user, notice);
   return expected;
 }
 
@@ -88,7 +88,7 @@ bool HealthMembers::Deliver(const HealthNotice& notice) {
     if (!user.any() && notice.waits.empty() && member.notices.size() < kEarlyNoticesMax)
       member.notices.push_back(notice);
   }
-  Tell(user, notice);
+  Pass(user, notice);
   return user.any();
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -19,6 +20,14 @@ namespace {
 // Whether the network swallows what is said.
 int64_t LookEveryNs(const HealthSettings& settings) {
   return std::clamp(settings.peer_timeout_ns / tuning::kHealthLooks, tuning::kLookNs, tuning::kHealthLookMaxNs);
+}
+
+// Somebody with a ticket may come again and again, with one health socket after the other. `more` ends the line.
+bool MayLogStranger(LineLimit* lines, std::string* more) {
+  uint64_t unsaid = 0;
+  const bool may = lines->May(MonotonicNanos(), &unsaid);
+  if (unsaid > 0) *more = absl::StrCat(" (and ", unsaid, " more such lines)");
+  return may;
 }
 
 }  // namespace
@@ -43,7 +52,7 @@ void HealthPeer::UnuseInLoop() {
   if (--uses_ > 0) return;
   if (!dialled_) return keeper_->UsedInLoop(*this);
   const std::shared_ptr<HealthPeer> self = shared_from_this();
-  if (!StaysToTellInLoop()) CloseInLoop();
+  if (!StaysToNotifyInLoop()) CloseInLoop();
   keeper_->ForgetInLoop(this);
 }
 
@@ -71,7 +80,7 @@ void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seal
   redials_.arbiter().NotRefused();
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   socket_.FlushInLoop();
-  waiters_.TellInLoop();
+  waiters_.NotifyInLoop();
   if (back) BackInLoop();
   clock_.BeginInLoop(std::shared_ptr<HealthClock>(self, &clock_));
   if (!settings.heals || !dialled_) return;
@@ -111,7 +120,7 @@ void HealthPeer::JoinInLoop(const ConnectionId& id, Link<HealthUser> user, std::
   redials_.Join(id, std::move(redialler));
   if (!members_.Join(id, user)) UseInLoop();
   const HealthState state = socket_.state();
-  if (state == HealthState::kLost) return user.With([](HealthUser* one) { one->HealthLost(); });
+  if (state == HealthState::kLost) return user.With([](HealthUser* one) { (void)one->HealthLost(); });
   const HealthSocket::End end = socket_.end();
   if (state == HealthState::kUp || !end.seen || end.orderly) return;
   user.With([&end](HealthUser* one) { one->PeerLost(end.status); });
@@ -157,10 +166,10 @@ void HealthPeer::Ask() {
 void HealthPeer::EndInLoop() {
   const bool heals = MayHealInLoop();
   socket_.Drop(heals ? HealthState::kLost : HealthState::kDown);
-  heals ? LostInLoop() : TellEndInLoop();
+  heals ? LostInLoop() : ReportEndInLoop();
 }
 
-void HealthPeer::TellEndInLoop() {
+void HealthPeer::ReportEndInLoop() {
   const HealthSocket::End end = socket_.end();
   keeper_->ForgetInLoop(this);
   if (end.orderly) return;
@@ -199,11 +208,13 @@ void HealthPeer::LostInLoop() {
   const absl::Status end = socket_.end().status;
   lost_in_order_ = end.ok();
   redials_.arbiter().Lost(0, Arbiter::Loss::kDied);
-  if (redials_.arbiter().MayTell(0, lost_since_ns_)) {
-    TCPX_INFO("the health socket %s %s is lost and will be %s: %s", dialled_ ? "to" : "from", peer_,
-              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()));
+  bool known = dialled_;
+  members_.TellAll([&known](HealthUser* user) { known = user->HealthLost() || known; });
+  std::string more;
+  if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(keeper_->stranger_lines(), &more)) {
+    TCPX_INFO("the health socket %s %s is lost and will be %s: %s%s", dialled_ ? "to" : "from", peer_,
+              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()), more);
   }
-  members_.TellAll([](HealthUser* user) { user->HealthLost(); });
   if (dialled_) RedialInLoop();
   if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);
 }
@@ -212,26 +223,28 @@ void HealthPeer::BackInLoop() {
   const int64_t now_ns = MonotonicNanos();
   Arbiter& arbiter = redials_.arbiter();
   arbiter.Back(0, {}, now_ns);
-  if (arbiter.MayTell(0, now_ns)) {
-    TCPX_INFO("the health socket %s %s is back", dialled_ ? "to" : "from", peer_);
+  bool known = dialled_;
+  bool counts = true;
+  members_.TellAll([&](HealthUser* user) { known = user->HealthBack(std::exchange(counts, false)) || known; });
+  std::string more;
+  if (known ? arbiter.MayLog(0, now_ns) : MayLogStranger(keeper_->stranger_lines(), &more)) {
+    TCPX_INFO("the health socket %s %s is back%s", dialled_ ? "to" : "from", peer_, more);
   }
-  if (arbiter.Warns(now_ns).lane == 0) {
+  if (known && arbiter.Warns(now_ns).lane == 0) {
     TCPX_WARN(
         "the health socket %s %s is lost and comes back again and again: look for a firewall or a load balancer "
         "that resets it; it is dialled ever more slowly",
         dialled_ ? "to" : "from", peer_);
   }
-  bool counts = true;
-  members_.TellAll([&](HealthUser* user) { user->HealthBack(std::exchange(counts, false)); });
-  if (telling_ != nullptr) StopTellingInLoop();
+  if (notifying_ != nullptr) StopNotifyingInLoop();
 }
 
 void HealthPeer::FailInLoop(const absl::Status& end) {
   redials_.HaltInLoop();
   if (!socket_.Fail(end)) return;
   const std::shared_ptr<HealthPeer> self = shared_from_this();
-  StopTellingInLoop();
-  TellEndInLoop();
+  StopNotifyingInLoop();
+  ReportEndInLoop();
   waiters_.DialInLoop();
 }
 
@@ -254,7 +267,7 @@ void HealthPeer::GoneInLoop(const HealthRedialler* redialler) {
 
 int64_t HealthPeer::AskInLoop() {
   const int64_t lost_ns = MonotonicNanos() - lost_since_ns_;
-  if (uses_ == 0 && telling_ == nullptr) {
+  if (uses_ == 0 && notifying_ == nullptr) {
     CloseInLoop();
     keeper_->ForgetInLoop(this);
     return Reactor::kOver;
@@ -287,21 +300,21 @@ int64_t HealthPeer::LookInLoop() {
   return LookEveryNs(settings_);
 }
 
-bool HealthPeer::StaysToTellInLoop() {
+bool HealthPeer::StaysToNotifyInLoop() {
   Poll();
-  if (!socket_.untold()) return false;
+  if (!socket_.has_unheard()) return false;
   if (socket_.state() == HealthState::kUp && socket_.end().seen) EndInLoop();
   if (socket_.state() != HealthState::kLost || settings_.linger_ns == 0) return false;
-  telling_ = shared_from_this();
+  notifying_ = shared_from_this();
   reactor_->HoldInLoop();
   RedialInLoop();
-  const int64_t until_ns = MonotonicNanos() + std::min(settings_.linger_ns, tuning::kTellNs);
-  reactor_->AddTimerInLoop(until_ns, [self = telling_] { self->StopTellingInLoop(); });
+  const int64_t until_ns = MonotonicNanos() + std::min(settings_.linger_ns, tuning::kNotifyNs);
+  reactor_->AddTimerInLoop(until_ns, [self = notifying_] { self->StopNotifyingInLoop(); });
   return true;
 }
 
-void HealthPeer::StopTellingInLoop() {
-  const std::shared_ptr<HealthPeer> self = std::exchange(telling_, nullptr);
+void HealthPeer::StopNotifyingInLoop() {
+  const std::shared_ptr<HealthPeer> self = std::exchange(notifying_, nullptr);
   if (self == nullptr) return;
   CloseInLoop();
   reactor_->ReleaseInLoop();

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "common/fd.h"
+#include "common/line_limit.h"
 #include "net_socket/health/health_clock.h"
 #include "net_socket/health/health_members.h"
 #include "net_socket/health/health_redials.h"
@@ -49,6 +50,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
     virtual void UsedInLoop(const HealthPeer& health) = 0;
     // Another socket of the same peer process is up.
     virtual bool AnotherIsUpInLoop(HealthPeer* health) = 0;
+    // Of all lines about peers whom nobody knows yet.
+    virtual LineLimit* stranger_lines() = 0;
 
    protected:
     ~Keeper() = default;
@@ -102,7 +105,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   // Hears some of what the peer has said. True: there may be more.
   bool HearSome();
   void EndInLoop();
-  void TellEndInLoop();
+  void ReportEndInLoop();
 
   // For sockets that heal: whether the one that ended may come up again.
   bool MayHealInLoop();
@@ -117,8 +120,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   // Whether the network swallows it; the dialling side then dials another one. How long until the next look.
   int64_t LookInLoop();
   // The last one has left, and the peer has to hear that first.
-  bool StaysToTellInLoop();
-  void StopTellingInLoop();
+  bool StaysToNotifyInLoop();
+  void StopNotifyingInLoop();
 
   Keeper* const keeper_;
   Reactor* const reactor_;
@@ -135,8 +138,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   HealthRedials redials_;
   int uses_ = 0;
   HealthSettings settings_;
-  std::string peer_;                     // for the log
-  std::shared_ptr<HealthPeer> telling_;  // itself, while it stays to tell something
+  std::string peer_;                       // for the log
+  std::shared_ptr<HealthPeer> notifying_;  // itself, while it stays to tell something
   int64_t lost_since_ns_ = 0;
   bool lost_in_order_ = false;  // by an end of its stream
   int64_t rtt_ns_ = 0;          // of the latest socket, when it was new

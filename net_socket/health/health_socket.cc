@@ -208,7 +208,7 @@ void HealthSocket::CheckSealerLocked() {
   stir_();
 }
 
-bool HealthSocket::untold() const {
+bool HealthSocket::has_unheard() const {
   MutexLock lock(mutex_);
   return heals_ && !said_.empty();
 }

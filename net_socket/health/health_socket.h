@@ -86,7 +86,7 @@ class HealthSocket {
   // False: nothing can be sent to the peer now.
   bool SayNow(const std::string& record, Passing passing = Passing::kIdle);
   // It heals, and the peer may not have heard something.
-  bool untold() const;
+  bool has_unheard() const;
 
   End end() const;
   // Stirs where it is up, and has ended: by garbage, or otherwise.

@@ -27,10 +27,10 @@ class HealthUser {
   // What the peer waits for, or asks (message/health_records.h).
   virtual void PeerSaysWaits(const std::string& news) = 0;
 
-  // The socket is lost, and there will be another one, or not.
-  virtual void HealthLost() = 0;
-  // It is back. `counts`: of all whom it serves this one counts it.
-  virtual void HealthBack(bool counts) = 0;
+  // The socket is lost, and there will be another one, or not. True exactly when it is known who the peer is.
+  virtual bool HealthLost() = 0;
+  // It is back. `counts`: of all whom it serves this one counts it. True as above.
+  virtual bool HealthBack(bool counts) = 0;
   // For how long no lane has been up; 0: one is, or the peer has closed. *in_order: lane 0 has ended without a reset.
   virtual int64_t LanesGoneNs(bool* in_order) = 0;
   // True exactly when a lane has an open stream; with `read_out`, and nothing unread, after which an end may come.

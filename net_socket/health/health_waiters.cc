@@ -21,7 +21,7 @@ void HealthWaiters::GiveUpInLoop(Waiter* waiter) {
   DialInLoop();
 }
 
-void HealthWaiters::TellInLoop() {
+void HealthWaiters::NotifyInLoop() {
   dialler_ = nullptr;
   for (Waiter* waiter : std::exchange(waiters_, {})) waiter->HealthUpInLoop();
 }

@@ -28,7 +28,7 @@ class HealthWaiters {
   void AwaitInLoop(Waiter* waiter);
   void GiveUpInLoop(Waiter* waiter);
   // The socket is up.
-  void TellInLoop();
+  void NotifyInLoop();
   // It is not, and nobody is known to dial it.
   void DialInLoop();
 

@@ -9,7 +9,7 @@
 namespace tcpx {
 
 bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane) {
-  if (!ReadTcpInfo(fd, lane) || !lane->tells_acked) return false;
+  if (!ReadTcpInfo(fd, lane) || !lane->has_acked) return false;
   const int held = QueuedBytes(fd);
   lane->held_bytes = held > 0 ? static_cast<uint32_t>(held) : 0;
   return true;

@@ -27,7 +27,7 @@ bool LaneLosses::Look(const std::vector<LaneSegments>& lanes, int64_t now_ns, in
     begin_ = lanes;
     begun_ns_ = now_ns;
     stretch_.assign(lanes.size(), LaneSegments());
-    told_.resize(lanes.size());
+    reported_.resize(lanes.size());
     return false;
   }
   if (now_ns - begun_ns_ < long_ns) return false;
@@ -42,8 +42,8 @@ bool LaneLosses::Look(const std::vector<LaneSegments>& lanes, int64_t now_ns, in
 }
 
 bool LaneLosses::News(size_t lane, bool loses) {
-  const bool news = loses && !told_[lane];
-  told_[lane] = loses;
+  const bool news = loses && !reported_[lane];
+  reported_[lane] = loses;
   return news;
 }
 
@@ -55,7 +55,7 @@ bool SlowLanes::SlowNow(const LanePace& pace, int64_t median, const History& his
 }
 
 bool SlowLanes::any() const {
-  return std::any_of(lanes_.begin(), lanes_.end(), [](const History& lane) { return lane.told; });
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const History& lane) { return lane.reported; });
 }
 
 std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns) {
@@ -69,12 +69,12 @@ std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_
     history.bytes_sent = lanes[i].bytes_sent;
     if (!slow) {
       history.looks = 0;
-      history.told &= lanes[i].bytes_per_second < median / 2;
+      history.reported &= lanes[i].bytes_per_second < median / 2;
       continue;
     }
     if (history.looks++ == 0) history.since_ns = last_ns_;
-    if (history.told || history.looks < kLooksMin || now_ns - history.since_ns < long_ns) continue;
-    history.told = true;
+    if (history.reported || history.looks < kLooksMin || now_ns - history.since_ns < long_ns) continue;
+    history.reported = true;
     found.push_back({i, lanes[i].bytes_per_second, median});
   }
   last_ns_ = now_ns;

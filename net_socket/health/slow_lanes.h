@@ -40,7 +40,7 @@ class LaneLosses {
  private:
   std::vector<LaneSegments> begin_;
   std::vector<LaneSegments> stretch_;
-  std::vector<bool> told_;
+  std::vector<bool> reported_;
   int64_t begun_ns_ = 0;
 };
 
@@ -72,7 +72,7 @@ class SlowLanes {
     uint64_t bytes_sent = 0;  // at the latest look
     int64_t since_ns = 0;     // first of the looks in a row in which the lane was slow
     int looks = 0;            // how many these are
-    bool told = false;
+    bool reported = false;
   };
 
   bool SlowNow(const LanePace& pace, int64_t median, const History& history, int64_t elapsed_ns) const;

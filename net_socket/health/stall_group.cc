@@ -138,12 +138,12 @@ void StallGroup::AskedInLoop(Key key, int64_t now_ns) {
   const auto found = places_.find(key);
   if (found == places_.end()) return;
   found->second.asked_ns = now_ns;
-  (void)Tell(found->second, false, now_ns);
+  (void)Send(found->second, false, now_ns);
 }
 
 bool StallGroup::AskInLoop(Key key, int64_t now_ns) {
   const auto found = places_.find(key);
-  return found != places_.end() && Tell(found->second, true, now_ns);
+  return found != places_.end() && Send(found->second, true, now_ns);
 }
 
 // All are gone through, and each comes to this at each look.
@@ -170,11 +170,11 @@ void StallGroup::Refresh(int64_t now_ns) {
   root_ = std::move(root);
   if (same) return;
   for (const auto& [key, place] : places_) {
-    if (place.asked_ns != 0 && now_ns - place.asked_ns < tuning::kStallAskedNs) (void)Tell(place, false, now_ns);
+    if (place.asked_ns != 0 && now_ns - place.asked_ns < tuning::kStallAskedNs) (void)Send(place, false, now_ns);
   }
 }
 
-bool StallGroup::Tell(const Place& place, bool asks, int64_t now_ns) {
+bool StallGroup::Send(const Place& place, bool asks, int64_t now_ns) {
   const StallMember& member = place.member;
   if (member.health == nullptr) return false;
   WaitNews news;
@@ -186,7 +186,7 @@ bool StallGroup::Tell(const Place& place, bool asks, int64_t now_ns) {
     news.stalled_ms = static_cast<uint32_t>(std::max<int64_t>((now_ns - since_ns_) / kMillisecond, 1));
   news.no_cpu_percent = no_cpu_percent_;
   news.root = root_;
-  return member.health->waits().Tell(member.id, EncodeNews(news));
+  return member.health->waits().Send(member.id, EncodeNews(news));
 }
 
 }  // namespace tcpx

@@ -68,7 +68,7 @@ class StallGroup {
 
   void RefreshSome(int64_t now_ns);
   void Refresh(int64_t now_ns);
-  bool Tell(const Place& place, bool asks, int64_t now_ns);
+  bool Send(const Place& place, bool asks, int64_t now_ns);
 
   const uint64_t self_;
   std::map<Key, Place> places_;

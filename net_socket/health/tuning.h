@@ -34,7 +34,7 @@ inline constexpr int64_t kNewsNs = kSecond;
 // From one question whether lanes have come back to the end that waits for them to the next. [ns]
 inline constexpr int64_t kAskLanesNs = 500 * kMillisecond;
 // How long the end of a process waits for a health socket that is lost. [ns]
-inline constexpr int64_t kTellNs = 500 * kMillisecond;
+inline constexpr int64_t kNotifyNs = 500 * kMillisecond;
 // Half of the time in which the end of a peer has to be known: what ends a process ends its sockets within microseconds
 // of each other, or a few time slices where the CPU is wanted by many. [ns]
 inline constexpr int64_t kReasonNs = 100 * kMillisecond;
@@ -84,17 +84,17 @@ inline constexpr int64_t kReachedNs = 10 * kSecond;
 // How often the pause is doubled at the most. [times]
 inline constexpr int kDoublingsMax = 10;
 // From one such dial of a connection to the next: 20 a second. [ns]
-inline constexpr int64_t kVainDialsNs = 50 * kMillisecond;
+inline constexpr int64_t kStuckDialsNs = 50 * kMillisecond;
 // Sockets of a lane in a row that moved no byte, from which on the log gets one line a second, and a cause. [sockets]
-inline constexpr int kVainMin = 2;
+inline constexpr int kStuckMin = 2;
 // Lines about a connection's sockets that go to the log at once; after them one a second. [lines]
 inline constexpr int64_t kLinesAtOnce = 20;
 // Time in which the first new socket of a lane must move a byte, however long it was awaited. [ns]
 inline constexpr int64_t kOneTryNs = 2 * kSecond;
 // From one such line to the next. [ns]
-inline constexpr int64_t kVainLinesNs = kSecond;
+inline constexpr int64_t kStuckLinesNs = kSecond;
 // A lane that has moved no byte on any socket for this long is a WARN. [ns]
-inline constexpr int64_t kVainWarnNs = 6 * kSecond;
+inline constexpr int64_t kStuckWarnNs = 6 * kSecond;
 // The same for a lane with nothing to move, or a health socket, if none of its sockets lasts. [ns]
 inline constexpr int64_t kStillWarnNs = 60 * kSecond;
 

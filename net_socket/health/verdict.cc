@@ -145,16 +145,17 @@ Verdict JudgeNews(const StallEvidence& evidence) {
 
 }  // namespace
 
-Verdict JudgeVain(const VainEvidence& evidence) {
-  if (evidence.vain == Vain::kNone) return {};
-  const Cause cause = evidence.vain == Vain::kSilent ? Cause::kPathLosesLarge : Cause::kFlowsReset;
-  const char* const what = evidence.vain == Vain::kSilent ? "small packets pass, and nothing large is acknowledged"
-                                                          : "each socket is reset before a byte of it is acknowledged";
+Verdict JudgeStuck(const StuckEvidence& evidence) {
+  if (evidence.stuck == Stuck::kNone) return {};
+  const Cause cause = evidence.stuck == Stuck::kSilent ? Cause::kPathLosesLarge : Cause::kFlowsReset;
+  const char* const what = evidence.stuck == Stuck::kSilent
+                               ? "small packets pass, and nothing large is acknowledged"
+                               : "each socket is reset before a byte of it is acknowledged";
   return Hard(cause, PathBetween(std::string(evidence.here), evidence.there), what);
 }
 
 Verdict JudgeStall(const StallEvidence& evidence) {
-  if (evidence.vain != Vain::kNone) return JudgeVain({evidence.vain, evidence.here, evidence.there});
+  if (evidence.stuck != Stuck::kNone) return JudgeStuck({evidence.stuck, evidence.here, evidence.there});
   if (evidence.no_cpu_percent >= kStarvedPercent) {
     return Hard(
         Cause::kNoCpu, evidence.here,
@@ -181,7 +182,7 @@ Verdict JudgeFailure(const FailureEvidence& evidence) {
   // What was wrong says it: no cause of ours, and no fault of tcpx.
   if (evidence.garbage) return {};
   if (evidence.process_gone) return Hard(Cause::kProcessGone, evidence.there, "");
-  if (evidence.vain != Vain::kNone) return JudgeVain({evidence.vain, evidence.here, evidence.there});
+  if (evidence.stuck != Stuck::kNone) return JudgeStuck({evidence.stuck, evidence.here, evidence.there});
   if (evidence.silent) {
     if (!evidence.down.empty()) return Hard(Cause::kPathDead, evidence.here, DownText(evidence.down));
     return evidence.health_heard ? Hard(Cause::kFlowDropped, Between(evidence), "")

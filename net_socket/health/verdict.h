@@ -40,10 +40,10 @@ struct StallEvidence {
   int no_cpu_percent = 0;  // of the latest time, for the thread of ours that waited longest
   // This end could go on: a sender's kernel has nothing, or a receiver has what nobody reads or passes on.
   bool idle_here = false;
-  bool caller_moves = false;  // NCCL's thread would have to, inside test
-  std::string down;           // an interface of ours that is out; empty: none
-  Vain vain = Vain::kNone;    // lanes get one socket after the other, and none moves a byte
-  bool unsettled = false;     // a lane has just got another socket, or waits for it, and nothing has moved on it yet
+  bool caller_moves = false;   // NCCL's thread would have to, inside test
+  std::string down;            // an interface of ours that is out; empty: none
+  Stuck stuck = Stuck::kNone;  // lanes get one socket after the other, and none moves a byte
+  bool unsettled = false;      // a lane has just got another socket, or waits for it, and nothing has moved on it yet
   std::vector<LaneEvidence> lanes;
   // The health socket, and the question that was asked on it.
   bool speaks = false;        // the peer answers questions: its build knows them
@@ -74,23 +74,23 @@ struct Verdict {
 Verdict JudgeStall(const StallEvidence& evidence);
 
 // Lanes that get one socket after the other.
-struct VainEvidence {
-  Vain vain = Vain::kNone;
+struct StuckEvidence {
+  Stuck stuck = Stuck::kNone;
   absl::string_view here;
   std::string there;
 };
-Verdict JudgeVain(const VainEvidence& evidence);
+Verdict JudgeStuck(const StuckEvidence& evidence);
 
 // A connection that has failed.
 struct FailureEvidence {
-  int error = 0;              // errno that it was found by; 0: an end in order
-  bool garbage = false;       // what came was not of this protocol
-  bool process_gone = false;  // the health socket ended without a bye
-  bool silent = false;        // it is given up because nothing was heard for long
-  Vain vain = Vain::kNone;    // it is given up because no socket has moved a byte
-  bool health_heard = false;  // the peer's host was heard on the health socket meanwhile
-  bool others_up = false;     // other lanes of the connection do
-  std::string down;           // as above
+  int error = 0;               // errno that it was found by; 0: an end in order
+  bool garbage = false;        // what came was not of this protocol
+  bool process_gone = false;   // the health socket ended without a bye
+  bool silent = false;         // it is given up because nothing was heard for long
+  Stuck stuck = Stuck::kNone;  // it is given up because no socket has moved a byte
+  bool health_heard = false;   // the peer's host was heard on the health socket meanwhile
+  bool others_up = false;      // other lanes of the connection do
+  std::string down;            // as above
   std::string here;
   std::string there;
 };

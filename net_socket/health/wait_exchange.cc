@@ -38,7 +38,7 @@ void WaitExchange::Hear(const HealthNotice& notice) {
   WaitNews news;
   if (!DecodeNews(notice.waits, &news)) return;
   if (notice.connection != ConnectionId{}) {
-    if (news.asks) (void)Tell(notice.connection, OwnName(0));
+    if (news.asks) (void)Send(notice.connection, OwnName(0));
     return;
   }
   {
@@ -49,7 +49,7 @@ void WaitExchange::Hear(const HealthNotice& notice) {
   if (!dialled_) Introduce();
 }
 
-bool WaitExchange::Tell(const ConnectionId& id, const std::string& news) {
+bool WaitExchange::Send(const ConnectionId& id, const std::string& news) {
   return socket_->SayNow(WaitsNotice(id, news));
 }
 

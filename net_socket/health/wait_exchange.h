@@ -23,7 +23,7 @@ class WaitExchange {
   // What no connection here has heard.
   void Hear(const HealthNotice& notice);
   // Tells the peer what this end waits for (wait_news.h). If it can't be sent now it is of no use later: false.
-  bool Tell(const ConnectionId& id, const std::string& news);
+  bool Send(const ConnectionId& id, const std::string& news);
   // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
   std::string peer_name() const;
   // What tells it from all other processes, as it first said: its number, or its name where it is of a build that says

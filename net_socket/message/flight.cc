@@ -20,11 +20,11 @@ bool StallWatch::Stalled(const Flight& flight, int64_t now_ns, int64_t limit_ns)
   if (since_ns_ == 0 || !flight.SameAs(last_)) {
     last_ = flight;
     since_ns_ = flight.messages > 0 ? now_ns : 0;
-    told_ = false;
+    reported_ = false;
     return false;
   }
-  if (limit_ns == 0 || told_ || now_ns - since_ns_ < limit_ns) return false;
-  told_ = true;
+  if (limit_ns == 0 || reported_ || now_ns - since_ns_ < limit_ns) return false;
+  reported_ = true;
   return true;
 }
 

@@ -54,7 +54,7 @@ class StallWatch {
  private:
   Flight last_;
   int64_t since_ns_ = 0;
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace tcpx

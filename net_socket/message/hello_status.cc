@@ -20,7 +20,9 @@ constexpr Row kRows[] = {
      "has a ticket that nobody listens for (any more)"},
     {HelloStatus::kBadLane, "the peer refused the lane index", "asked for a lane that its connection can't have"},
     {HelloStatus::kDuplicateLane, "the peer has this lane already", "asked for a lane that is there already"},
-    {HelloStatus::kBusy, "the peer is out of descriptors or memory: raise its `ulimit -n`",
+    {HelloStatus::kBusy,
+     "the peer has no room for it now: connections that it has not accepted, or strangers, have a quarter of its "
+     "`ulimit -n`",
      "asked for a lane that its connection can't have"},
     {HelloStatus::kBadTrafficClass, "the peer refused the traffic class", "asked for a traffic class that is none"},
     {HelloStatus::kUnknownKind, "the peer does not know this kind of socket: install one build of tcpx on all ranks",

@@ -1,7 +1,7 @@
 // hello_status.h: what becomes of a hello, with what either side says about it.
 //
 // Purpose: one list for both ends. Values below kLocalOnly travel in an answer and never change; those from there on
-//          are what the acceptor sees of a socket that gets no answer, and mean nothing in one.
+//          are what the acceptor sees, and mean nothing in one: such a socket gets no answer, or kBusy.
 // Threads: pure.
 // Errors:  none; a value that this build does not know has a text, too.
 #pragma once
@@ -16,7 +16,7 @@ enum class HelloStatus : uint16_t {
   kUnknownTicket = 2,  // nobody listens with this ticket (any more)
   kBadLane = 3,        // lane index or count out of range, or other than that of the first lane
   kDuplicateLane = 4,
-  kBusy = 5,  // descriptor or memory limit at the acceptor
+  kBusy = 5,  // no room at the acceptor: it may come again
   kBadTrafficClass = 6,
   kUnknownKind = 7,      // of hello
   kProve = 8,            // no refusal: kNonceBytes follow, and a proof is awaited

@@ -63,7 +63,7 @@ TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
 void EventRecorder::CountWhole(TransferEvents* transfer, int lane, uint64_t message_bytes) {
   if (transfer == nullptr) return;
   transfer->Take(lane, message_bytes, message_bytes);
-  Tell(transfer);
+  Report(transfer);
 }
 
 void EventRecorder::Publish() {
@@ -72,15 +72,15 @@ void EventRecorder::Publish() {
   published_ = counts;
   for (int i = 0; i < open_count_; ++i) {
     TransferEvents* transfer = open_[static_cast<size_t>(i)];
-    if (transfer->AnyCounted() && (updates_ || transfer->AllCounted())) Tell(transfer);
+    if (transfer->AnyCounted() && (updates_ || transfer->AllCounted())) Report(transfer);
   }
 }
 
-void EventRecorder::Tell(TransferEvents* transfer) {
-  for (int i = 0; i < events_per_transfer_; ++i) TellOne(transfer, static_cast<size_t>(i));
+void EventRecorder::Report(TransferEvents* transfer) {
+  for (int i = 0; i < events_per_transfer_; ++i) ReportOne(transfer, static_cast<size_t>(i));
 }
 
-void EventRecorder::TellOne(TransferEvents* transfer, size_t event) {
+void EventRecorder::ReportOne(TransferEvents* transfer, size_t event) {
   const uint64_t counted = transfer->counted_[event].load(std::memory_order_relaxed);
   if (counted == 0) return;
   const uint64_t bytes = counted & kBytesMask;
@@ -89,21 +89,21 @@ void EventRecorder::TellOne(TransferEvents* transfer, size_t event) {
     transfer->started_ |= 1u << event;
     transfer->handles_[event] = nullptr;
     step = EventStep::kStart;
-  } else if (transfer->handles_[event] == nullptr || transfer->told_[event] == bytes) {
+  } else if (transfer->handles_[event] == nullptr || transfer->reported_[event] == bytes) {
     return;
   }
-  transfer->told_[event] = bytes;
+  transfer->reported_[event] = bytes;
   sink_(&transfer->handles_[event], step, transfer->parent_, {fds_[event], receive_, bytes});
 }
 
 void EventRecorder::Stop(TransferEvents* transfer) {
   if (transfer == nullptr || transfer->place_ < 0) return;
-  Tell(transfer);
+  Report(transfer);
   for (int i = 0; i < events_per_transfer_; ++i) {
     const size_t event = static_cast<size_t>(i);
     if (!transfer->started(i) || transfer->handles_[event] == nullptr) continue;
     sink_(&transfer->handles_[event], EventStep::kStop, transfer->parent_,
-          {fds_[event], receive_, transfer->told_[event]});
+          {fds_[event], receive_, transfer->reported_[event]});
   }
   Close(transfer);
 }

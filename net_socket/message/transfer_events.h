@@ -59,7 +59,7 @@ class TransferEvents {
   EventRecorder* recorder_ = nullptr;
   // For each started event: the profiler's handle (null: it does not want the event), and the bytes that it knows of.
   std::array<void*, kEventsMax> handles_{};
-  std::array<uint64_t, kEventsMax> told_{};
+  std::array<uint64_t, kEventsMax> reported_{};
 };
 
 // All requests of one comm. Unless a profiler listens every call is a no-op.
@@ -100,8 +100,8 @@ class EventRecorder {
   friend class TransferEvents;
 
   void Close(TransferEvents* transfer);
-  void Tell(TransferEvents* transfer);
-  void TellOne(TransferEvents* transfer, size_t event);
+  void Report(TransferEvents* transfer);
+  void ReportOne(TransferEvents* transfer, size_t event);
 
   ProfilerSink sink_ = nullptr;  // null: nobody listens
   bool updates_ = false;

@@ -52,7 +52,7 @@ void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
   Warn(SetTrafficClass(fd, profile.family, profile.traffic_class), "traffic class", notes);
   // After the class, which changes it.
   const absl::Status status = SetPriority(fd, PriorityOf(profile.traffic_class));
-  if (status.ok() || (notes != nullptr && notes->told_of_priority.exchange(true))) return;
+  if (status.ok() || (notes != nullptr && notes->logged_priority.exchange(true))) return;
   TCPX_INFO("traffic class: %s; packets bear their DSCP all the same, but queues of this host by priority don't see it",
             std::string(status.message()));
 }

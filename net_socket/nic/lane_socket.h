@@ -20,7 +20,7 @@ namespace tcpx {
 // What is logged once per process, however many lanes it concerns, and how lanes last reached their peers.
 class LaneNotes {
  public:
-  std::atomic<bool> told_of_priority{false};
+  std::atomic<bool> logged_priority{false};
 
   // True exactly once for each text.
   bool First(const std::string& text);

@@ -44,7 +44,7 @@ void LostPaths::JoinInLoop(User* user, const std::vector<const Nic*>& nics) {
     absl::Status opened = links_.Open();
     if (opened.ok()) opened = reactor_->WatchInLoop(links_.fd(), EPOLLIN, this);
     if (!opened.ok()) links_.Close();
-    if (!opened.ok() && !std::exchange(told_, true)) {
+    if (!opened.ok() && !std::exchange(logged_, true)) {
       TCPX_INFO("the kernel does not report changes of interfaces, so lanes notice them by silence: %s",
                 std::string(opened.message()));
     }

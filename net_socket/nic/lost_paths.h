@@ -81,7 +81,7 @@ class LostPaths final : public Reactor::Handler {
 
   Reactor* const reactor_;
   LinkWatch links_;
-  bool told_ = false;  // that the kernel says nothing
+  bool logged_ = false;  // that the kernel says nothing
   std::vector<User*> users_;
   std::map<std::string, Watched> nics_;
   std::map<std::string, Lost> lost_;

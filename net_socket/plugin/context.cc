@@ -79,7 +79,7 @@ void Context::Release(TransportUse user) const {
 absl::Status Context::Failure() const {
   FailureGroup* const group = communicator->group.get();
   if (group == nullptr || !group->claimed()) return absl::OkStatus();
-  (void)group->Telling();  // Waits for the line of the log that names the cause: the process may exit on the error.
+  (void)group->Logging();  // Waits for the line of the log that names the cause: the process may exit on the error.
   return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", group->cause()));
 }
 

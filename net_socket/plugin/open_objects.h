@@ -37,7 +37,7 @@ class ForkGuard {
 
   std::atomic<bool> forked_{false};
   std::atomic<bool> protects_{true};
-  mutable std::atomic<bool> told_{false};
+  mutable std::atomic<bool> warned_{false};
 };
 
 class ListenComm {

@@ -26,12 +26,12 @@ namespace {
 constexpr int64_t kSoonNs = 250 * kMillisecond;
 
 // Where the comm has not failed, an error of its calls is about their arguments.
-void TellOfMisuse(Comm* comm, const absl::Status& status) {
+void LogMisuse(Comm* comm, const absl::Status& status) {
   if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
 }
 
 // Says a failure's cause: NCCL shows a result's name only.
-absl::Status Told(absl::Status status) {
+absl::Status Logged(absl::Status status) {
   TCPX_WARN("%s", std::string(status.message()));
   return status;
 }
@@ -172,9 +172,9 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   if (!usable.ok()) return usable;
   MutexLock lock(mutex_);
   absl::Status known = devices().Check(device);
-  if (!known.ok()) return Told(known);
+  if (!known.ok()) return Logged(known);
   auto use = Use(context, device);
-  if (!use.ok()) return Told(use.status());
+  if (!use.ok()) return Logged(use.status());
   Acceptor& acceptor = transport_users_.transport()->acceptor();
   Handle contents;
   auto ours = std::make_shared<Listening>();
@@ -182,7 +182,7 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   auto listening = acceptor.Listen(devices().device(device), std::move(ours), &contents);
   if (!listening.ok()) {
     context->Release(*std::move(use));
-    return Told(listening.status());
+    return Logged(listening.status());
   }
   auto listen = std::make_unique<ListenComm>();
   listen->context = context;
@@ -233,13 +233,13 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
   MutexLock lock(mutex_);
   if (key == 0) {
     auto started = StartDial(context, device, handle, options);
-    if (!started.ok()) return Told(started.status());
+    if (!started.ok()) return Logged(started.status());
     std::memcpy(key_at, &*started, sizeof(uint64_t));
     return nullptr;
   }
   auto dial = context->dials.find(key);
   if (dial == context->dials.end()) {
-    return Told(absl::InvalidArgumentError(
+    return Logged(absl::InvalidArgumentError(
         "connect: the handle was changed between two calls: pass the same buffer until it succeeds"));
   }
   auto comm = transport_users_.transport()->dialler().Take(key);
@@ -334,7 +334,7 @@ absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
   *request = nullptr;
   if (fork_guard_.forked()) return fork_guard_.Usable();
   absl::Status status = static_cast<SendComm*>(comm)->Send(args, request);
-  TellOfMisuse(comm, status);
+  LogMisuse(comm, status);
   return status;
 }
 
@@ -342,7 +342,7 @@ absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** requ
   *request = nullptr;
   if (fork_guard_.forked()) return fork_guard_.Usable();
   absl::Status status = static_cast<ReceiveComm*>(comm)->Receive(args, request);
-  TellOfMisuse(comm, status);
+  LogMisuse(comm, status);
   return status;
 }
 
@@ -357,7 +357,7 @@ absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   if (fork_guard_.forked()) return fork_guard_.Usable();
   Comm* const comm = request->comm;  // The request may be another's after the call.
   absl::Status status = comm->Test(request, done, sizes);
-  TellOfMisuse(comm, status);
+  LogMisuse(comm, status);
   return status;
 }
 

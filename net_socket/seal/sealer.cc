@@ -126,7 +126,7 @@ bool Sealer::SealInto(char* room, size_t bytes, const iovec* pieces, int count, 
   room_ = bytes;
   begin_ = end_ = 0;
   ends_.clear();
-  first_end_ = told_ = 0;
+  first_end_ = returned_ = 0;
   size_t plain = 0;
   while (!broken_ && ends_.size() < kEndsMax) {
     const size_t next = NextRecord(pieces, count, skip + plain);
@@ -147,13 +147,13 @@ size_t Sealer::Took(size_t bytes) {
   TCPX_DCHECK(bytes <= end_ - begin_);
   begin_ += bytes;
   acks_.Took(bytes);
-  size_t plain = told_;
+  size_t plain = returned_;
   while (first_end_ < ends_.size() && ends_[first_end_].sealed <= begin_) {
     const End& end = ends_[first_end_++];
     acks_.Ended(begin_ - end.sealed, end.plain - plain);
     plain = end.plain;
   }
-  const size_t taken = plain - std::exchange(told_, plain);
+  const size_t taken = plain - std::exchange(returned_, plain);
   if (!pending()) GiveBack();
   return taken;
 }

@@ -117,7 +117,7 @@ class Sealer {
   size_t end_ = 0;
   std::vector<End> ends_;  // of the records in place_: counted in place_, and in plaintext
   size_t first_end_ = 0;
-  size_t told_ = 0;  // how much of that plaintext Took has returned
+  size_t returned_ = 0;  // how much of that plaintext Took has returned
   bool broken_ = false;
   bool stopped_ = false;
   RecordAcks acks_;

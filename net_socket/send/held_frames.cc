@@ -47,7 +47,7 @@ void HeldFrames::Begin(const char* header, const Payload& payload, SendRequest* 
 void HeldFrames::Finish(bool copy) {
   TCPX_DCHECK(sent_ == begun_);
   Frame& frame = at(next_ - 1);
-  if (copy && Copy(&frame)) Tell(&frame);
+  if (copy && Copy(&frame)) Report(&frame);
 }
 
 // A copy lies in one piece: what is left at the end of the room is left out.
@@ -82,7 +82,7 @@ void HeldFrames::Acked(int64_t queued) {
   Release();
 }
 
-void HeldFrames::Tell(Frame* frame) {
+void HeldFrames::Report(Frame* frame) {
   SendRequest* const request = frame->request;
   frame->request = nullptr;
   --awaited_;
@@ -99,7 +99,7 @@ void HeldFrames::Release() {
   while (first_ != next_ && at(first_).end <= acked_ && !at(first_).pinned) {
     Frame& frame = at(first_++);
     if (frame.copy_end != 0) copy_begin_ = frame.copy_end;
-    if (frame.request != nullptr) Tell(&frame);
+    if (frame.request != nullptr) Report(&frame);
   }
   // From the beginning again: the memory that was used last is in the caches.
   if (first_ == next_ || copy_begin_ == copy_end_) copy_begin_ = copy_end_ = 0;

@@ -92,7 +92,7 @@ class HeldFrames {
 
   Frame& at(uint64_t frame) const { return frames_[frame & mask_]; }
   bool Copy(Frame* frame);
-  void Tell(Frame* frame);
+  void Report(Frame* frame);
   void Release();
 
   const size_t mask_;

@@ -20,7 +20,7 @@ void PinnedChunks::Settle(PinnedChunk* chunk) {
   const Chunk sent = chunk->chunk;
   chunk->sealed.GiveBack();
   free_.push_back(chunk);
-  if (tells_requests_) Striper::Sent(sent);  // The request may be gone after this.
+  if (reports_sent_) Striper::Sent(sent);  // The request may be gone after this.
 }
 
 bool PinnedChunks::InFlight() const {

@@ -65,8 +65,8 @@ class PinnedChunks {
   // Enough to cover 16 MiB in flight in full chunks, the bandwidth-delay product of 10 Gbit/s at 13 ms.
   static constexpr size_t kMax = 32;
 
-  // `tells_requests` false: somebody else does (HeldFrames).
-  explicit PinnedChunks(bool tells_requests = true) : tells_requests_(tells_requests) {}
+  // `reports_sent` false: somebody else does (HeldFrames).
+  explicit PinnedChunks(bool reports_sent = true) : reports_sent_(reports_sent) {}
 
   // Null when all are waiting for the kernel: send by copying then.
   PinnedChunk* Take();
@@ -76,7 +76,7 @@ class PinnedChunks {
   bool InFlight() const;
 
  private:
-  const bool tells_requests_;
+  const bool reports_sent_;
   std::vector<std::unique_ptr<PinnedChunk>> all_;
   std::vector<PinnedChunk*> free_;
 };

@@ -65,21 +65,21 @@ class StatsHub::Outputs {
   explicit Outputs(StatsHub* hub) : hub_(hub) {
     const StatsSettings& settings = hub->settings();
     if (!settings.dir.empty()) {
-      file_ = std::make_unique<StatsFile>(settings.dir, hub->process_, hub->told_file_);
+      file_ = std::make_unique<StatsFile>(settings.dir, hub->process_, hub->warned_file_);
     }
     if (settings.socket.empty()) return;
     auto socket = StatsSocket::Open(settings.socket);
     if (socket.ok()) {
       socket_ = *std::move(socket);
       TCPX_INFO("TCPX_STATS_SOCKET: statistics are served at %s", socket_->name());
-    } else if (!std::exchange(hub->told_socket_, true)) {
+    } else if (!std::exchange(hub->warned_socket_, true)) {
       TCPX_WARN("TCPX_STATS_SOCKET: %s; statistics have no socket; transfers go on",
                 std::string(socket.status().message()));
     }
   }
 
   ~Outputs() {
-    if (file_ != nullptr) hub_->told_file_ = file_->told();
+    if (file_ != nullptr) hub_->warned_file_ = file_->warned();
   }
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;
@@ -133,7 +133,7 @@ void StatsHub::Start() {
   stop_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!stop_.valid()) {
     const absl::Status why = ErrnoStatus(errno, "eventfd");
-    if (std::exchange(told_, true)) return;
+    if (std::exchange(warned_, true)) return;
     TCPX_WARN("%s; there are no statistics; transfers go on", std::string(why.message()));
     return;  // A thread that can't be stopped is not begun.
   }
@@ -159,7 +159,7 @@ void StatsHub::Run() {
   std::unique_ptr<Outputs> outputs;
   StatsPace pace;
   int64_t cpu_ns = ThreadCpuNs();
-  bool told = false;
+  bool warned = false;
   for (bool goes_on = true; goes_on;) {
     try {
       if (outputs == nullptr) outputs = std::make_unique<Outputs>(this);
@@ -167,7 +167,7 @@ void StatsHub::Run() {
       NoteCost(&cpu_ns);
       goes_on = outputs->Wait(pace.next_ns());
     } catch (const std::bad_alloc&) {
-      if (!std::exchange(told, true)) WarnOfMemory();
+      if (!std::exchange(warned, true)) WarnOfMemory();
       pollfd stop{stop_.get(), POLLIN, 0};
       goes_on = poll(&stop, 1, static_cast<int>(StatsPace::kLookEveryNs / kMillisecond)) <= 0;
     }

@@ -105,10 +105,10 @@ class StatsHub {
   int users_ TCPX_GUARDED_BY(start_mutex_) = 0;
   std::thread thread_ TCPX_GUARDED_BY(start_mutex_);
   OwnedFd stop_;
-  bool told_ TCPX_GUARDED_BY(start_mutex_) = false;  // that there is no thread
+  bool warned_ TCPX_GUARDED_BY(start_mutex_) = false;  // that there is no thread
   // The thread's, one after the other: what does not work was reported.
-  bool told_file_ = false;
-  bool told_socket_ = false;
+  bool warned_file_ = false;
+  bool warned_socket_ = false;
 
   Mutex mutex_;
   absl::flat_hash_set<std::shared_ptr<StatsEntry>> entries_ TCPX_GUARDED_BY(mutex_);

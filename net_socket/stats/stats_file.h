@@ -23,7 +23,7 @@ class StatsFile {
   static constexpr int64_t kStaleElsewhereSeconds = 600;
 
   // `told`: an earlier StatsFile of this process has already logged a failure.
-  StatsFile(std::string dir, const ProcessNumbers& process, bool told = false);
+  StatsFile(std::string dir, const ProcessNumbers& process, bool warned = false);
   // Removes the file.
   ~StatsFile();
   StatsFile(const StatsFile&) = delete;
@@ -32,7 +32,7 @@ class StatsFile {
   void Write(absl::string_view text);
   void RemoveStale();
   const std::string& path() const { return path_; }
-  bool told() const { return told_; }
+  bool warned() const { return warned_; }
 
  private:
   absl::Status Replace(absl::string_view text);
@@ -45,7 +45,7 @@ class StatsFile {
   const std::string mark_;
   std::string path_;
   std::string temporary_;
-  bool told_;
+  bool warned_;
   bool fails_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -75,9 +76,8 @@ std::string Visitor::HearToTheEnd() {
 }
 
 bool Visitor::Ended() {
-  char byte;
-  const ssize_t got = recv(fd_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-  return got == 0 || (got < 0 && errno == ECONNRESET);
+  pollfd end{fd_, POLLRDHUP, 0};
+  return poll(&end, 1, 0) > 0;
 }
 
 std::string HelloFor(const char* handle_bytes, Hello hello) {

@@ -91,7 +91,7 @@ PeerFacts OwnFacts(const Patient& patient) {
   return facts;
 }
 
-absl::Status TellFacts(const Patient& patient, Channel* channel) {
+absl::Status SendFacts(const Patient& patient, Channel* channel) {
   const PeerFacts facts = OwnFacts(patient);
   std::vector<std::string> lines = {
       absl::StrCat("facts host=", facts.host, " version=", facts.version, " mark=", facts.mark)};

@@ -42,7 +42,7 @@ struct PeerFacts {
 
 // As this side tells them.
 PeerFacts OwnFacts(const Patient& patient);
-absl::Status TellFacts(const Patient& patient, Channel* channel);
+absl::Status SendFacts(const Patient& patient, Channel* channel);
 absl::StatusOr<PeerFacts> AskFacts(Channel* channel);
 
 // "pair": interfaces of one host that share a subnet, so that packets may take the wrong one.

@@ -99,7 +99,7 @@ void Answer(const Command& command, OwnedFd fd) {
   if (about == "times") return (void)AnswerTimes(&channel);
   if (about == "packets") return (void)AnswerPackets(&channel);
   const std::unique_ptr<Patient> patient = Examine(command);
-  if (about == "facts") return (void)TellFacts(*patient, &channel);
+  if (about == "facts") return (void)SendFacts(*patient, &channel);
   if (about == "secret") return (void)ProveSecret(*patient, *question, &channel);
   if (about == "stream") return AnswerStream(*patient, *question, &channel);
   (void)channel.Send("error unknown question");

@@ -76,7 +76,7 @@ std::string LastNews(const KeptLines& lines, Report* report) {
 }
 
 // Its decisions, in the words of a job's log.
-void TellDecisions(const KeptLines& lines, Report* report) {
+void ReportDecisions(const KeptLines& lines, Report* report) {
   for (const std::string& info : lines.infos) {
     const bool version = absl::StartsWith(info, "version ");
     if (version || absl::StartsWith(info, "mode ")) report->Ok("plugin", "it says: " + info);
@@ -98,7 +98,7 @@ void TryDevice(NetClient* client, void* context, int device, Report* report) {
   }
   const KeptLines lines = TakeLines();
   const std::string reason = LastNews(lines, report);
-  TellDecisions(lines, report);
+  ReportDecisions(lines, report);
   if (failed == nullptr) {
     report->Ok("plugin", absl::StrFormat("device %d, %s: listens, and connects to itself", device, name));
   } else {
@@ -126,7 +126,7 @@ void TryPlugin(const Patient& patient, const FoundLibraries& found, Report* repo
   const bool counted = result == ncclSuccess && (*client)->Devices(&count) == ncclSuccess;
   const KeptLines lines = TakeLines();
   const std::string reason = LastNews(lines, report);
-  TellDecisions(lines, report);
+  ReportDecisions(lines, report);
   if (!counted) {
     report->Problem("plugin", absl::StrCat(found.plugin, ": init failed", reason.empty() ? "" : ": ", reason),
                     FixFailure(reason));

@@ -63,6 +63,29 @@ TEST_P(HalfWayTest, ALaneThatEndsLeavesItsPlaceAndTheLastTakesTheConnectionWithI
             }));
 }
 
+// Who has the ticket may come again and again: what is remembered of a connection ends some time after it.
+TEST_P(HalfWayTest, TheIdsOfConnectionsThatAreClosedAreForgotten) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              ListenByHand listening(&rank);
+              Hello hello;
+              hello.features = kFeatureEstablished;
+              for (uint8_t number = 1; number <= 40; ++number) {
+                hello.connection_id[8] = number;
+                const int fd = DialByHand(listening.handle, hello);
+                const std::string word = Established();
+                TCPX_REQUIRE(send(fd, word.data(), word.size(), MSG_NOSIGNAL) > 0);
+                rank.CloseReceive(listening.AcceptWithin());
+                close(fd);
+              }
+              hello.connection_id[8] = 1;
+              Answer answer;
+              close(DialByHand(listening.handle, hello, &answer));
+              TCPX_REQUIRE(answer.status == HelloStatus::kAccepted, HelloStatusText(answer.status));
+              listening.Close();
+            }));
+}
+
 TEST_P(HalfWayTest, ALaterAttemptTakesThePlaceOfAnEarlierOne) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;

@@ -25,11 +25,12 @@ class Acceptor {
   Acceptor() { acceptor_.WriteHandle(handle_); }
 
   // The next socket and its hello, while connect is polled.
-  int Next(Hello* hello) {
+  int Next(Hello* hello) { return NextAt(acceptor_, hello); }
+  int NextAt(const FakeAcceptor& at, Hello* hello) {
     const absl::Time deadline = absl::Now() + kHungAfter / 2;
     for (;;) {
       Poll();
-      const int fd = acceptor_.TryAccept();
+      const int fd = at.TryAccept();
       if (fd >= 0) {
         *hello = HearHello(fd);
         return fd;
@@ -193,6 +194,26 @@ TEST_P(RedialTest, ALaneMakesADetourInEachBeginning) {
                 acceptor.Say(lane1, last ? HelloStatus::kAccepted : HelloStatus::kBadLane);
               }
               acceptor.RequireConnected(1);
+            }));
+}
+
+// An acceptor that has no room for a lane says nothing about its path: the lane stays there, and is dialled until there
+// is room. Before, it went by another path after two tries, for good.
+TEST_P(RedialTest, ALaneThatThereIsNoRoomForKeepsItsPath) {
+  setenv("NCCL_SOCKET_RETRY_CNT", "3", 1);
+  EXPECT_EQ("", RunAlone([] {
+              constexpr uint32_t kRefusals = 6;
+              Acceptor acceptor;
+              const FakeAcceptor full;
+              Hello hello;
+              acceptor.Say(acceptor.Next(&hello), HelloStatus::kAccepted,
+                           {{full.address(), 1000}, {acceptor.address(), 1000}});
+              for (uint32_t i = 0; i <= kRefusals; ++i) {
+                const int lane1 = acceptor.NextAt(full, &hello);
+                TCPX_REQUIRE(hello.lane == 1 && hello.attempt == i, hello.lane, " ", hello.attempt);
+                acceptor.Say(lane1, i < kRefusals ? HelloStatus::kBusy : HelloStatus::kAccepted);
+              }
+              acceptor.RequireConnected();
             }));
 }
 

@@ -1,10 +1,13 @@
 // Who has a ticket completes connections that nobody accepts, begins others, and dials health sockets for none: all of
 // them together get a quarter of the descriptors, and peers get through.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <deque>
 #include <string>
 #include <vector>
@@ -38,9 +41,10 @@ Hello NumberedHello(size_t number, HelloKind kind, uint16_t lanes) {
 
 class Crowd {
  public:
-  explicit Crowd(const char* handle) : handle_(handle) {}
+  // From `source`, an address of this host, or from wherever (null).
+  explicit Crowd(const char* handle, const char* source = nullptr) : handle_(handle), source_(source) {}
 
-  // False: it got no answer. What is accepted stays; `says` is what it says then.
+  // False: there was no room for it. What is accepted stays; `says` is what it says then.
   bool Comes(HelloKind kind, uint16_t lanes, const std::string& says = "") {
     return Says(NumberedHello(came_++, kind, lanes), says);
   }
@@ -48,7 +52,7 @@ class Crowd {
   bool LaneComes(size_t number, uint16_t lane, uint16_t lanes) {
     Hello hello = NumberedHello(number, HelloKind::kLane, lanes);
     hello.lane = lane;
-    return Says(hello, "");
+    return Says(hello);
   }
   // How many do, at most so many as there are descriptors.
   size_t Fills(HelloKind kind, uint16_t lanes, const std::string& says = "") {
@@ -61,29 +65,32 @@ class Crowd {
   void LeaveFirst() { visitors_.pop_front(); }
   void Leave() { visitors_.clear(); }
 
- private:
-  bool Says(const Hello& hello, const std::string& more) {
-    Visitor visitor(handle_);
-    TCPX_REQUIRE(visitor.Say(HelloFor(handle_, hello)));
-    const std::string bytes = visitor.Hear(kAnswerFixedBytes);
-    if (bytes.empty()) return false;
-    TCPX_REQUIRE(visitor.Say(more));
+  bool Says(const Hello& hello, const std::string& more = "") {
+    Visitor visitor(handle_, source_);
+    const HelloStatus status = StatusFor(&visitor, HelloFor(handle_, hello));
+    if (status == HelloStatus::kBusy) return false;
+    TCPX_REQUIRE(status == HelloStatus::kAccepted && visitor.Say(more), HelloStatusText(status));
     visitors_.push_back(std::move(visitor));
     return true;
   }
 
+ private:
   const char* const handle_;
+  const char* const source_;
   size_t came_ = 0;
   std::deque<Visitor> visitors_;
 };
 
 class UnacceptedTest : public ::testing::Test {
  protected:
-  void SetUp() override { Mode{.threads = 2, .lanes = 2}.Apply(); }
+  void SetUp() override {
+    Mode{.threads = 2, .lanes = 2}.Apply();
+    setenv("TCPX_HELLO_TIMEOUT", "600", 1);  // Far beyond the test: no deadline does the work.
+  }
 };
 
-void SetLimit() {
-  const rlimit both{kLimit, kLimit};
+void SetLimit(rlim_t limit = kLimit) {
+  const rlimit both{limit, limit};
   TCPX_REQUIRE(setrlimit(RLIMIT_NOFILE, &both) == 0);
 }
 
@@ -179,8 +186,7 @@ TEST_F(UnacceptedTest, LanesThatAreOpenedLaterCountToo) {
               hello.lane = 5;
               hello.attempt = 1;
               Visitor refused(listening.handle);
-              TCPX_REQUIRE(refused.Say(HelloFor(listening.handle, hello)));
-              TCPX_REQUIRE(refused.HearToTheEnd().empty(), "there is no room for one more");
+              TCPX_REQUIRE(StatusFor(&refused, HelloFor(listening.handle, hello)) == HelloStatus::kBusy);
               crowd.FirstSays(Established());
               void* const comms[] = {listening.AcceptWithin(), listening.AcceptWithin()};
               hello.attempt = 2;
@@ -205,6 +211,119 @@ TEST_F(UnacceptedTest, HealthSocketsThatNobodyUses) {
               const Deadline deadline;
               while (!crowd.Comes(HelloKind::kHealth, 1)) TCPX_REQUIRE(deadline.Yield(), "places are free");
               RequirePeersAndTheEnd(&rank, &listening, &crowd);
+            }));
+}
+
+// Polls a connect to the listen comm and its accept, and lets a crowd come meanwhile, until both ends are there.
+void RequireThrough(Rank* rank, const ListenByHand& listening, uint16_t lanes, Crowd* crowd) {
+  char handle[kHandleBytesMax];
+  std::memcpy(handle, listening.handle, sizeof(handle));
+  Ends ends;
+  const Deadline deadline(30);
+  while (ends.send == nullptr || ends.receive == nullptr) {
+    TCPX_REQUIRE(deadline.Yield(), LogText());
+    for (int i = 0; i < 3; ++i) (void)crowd->Comes(HelloKind::kLane, lanes);
+    if (ends.send == nullptr) {
+      TCPX_REQUIRE(rank->net().Connect(rank->context(), 0, handle, &ends.send) == ncclSuccess, LogText());
+    }
+    if (ends.receive == nullptr) {
+      TCPX_REQUIRE(rank->net().Accept(listening.listen, &ends.receive) == ncclSuccess, LogText());
+    }
+  }
+  rank->Close(ends);
+}
+
+// A stranger has all room and the free place with connections that lack a lane, or the word that all are up, and comes
+// again all the time. Before, he had the place for more than a minute, or for ever, and then again.
+TEST_F(UnacceptedTest, AStrangerThatComesAgainAndAgainKeepsNoPeerAway) {
+  for (const uint16_t lanes : {2, 1}) {
+    EXPECT_EQ("", RunAlone([lanes] {
+                setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+                SetLimit();
+                Rank rank;
+                ListenByHand listening(&rank);
+                Crowd crowd(listening.handle, "127.0.0.2");
+                TCPX_REQUIRE(crowd.Fills(HelloKind::kLane, lanes) > 0);
+                RequireThrough(&rank, listening, lanes, &crowd);
+                TCPX_REQUIRE(LogHas("and others wait for their place"), LogText());
+                crowd.Leave();
+                listening.Close();
+              }))
+        << lanes << " lanes";
+  }
+}
+
+// A peer that pauses in the middle of its connect loses the place to others that wait. It dials again, and has it next.
+TEST_F(UnacceptedTest, APeerThatPausesComesAgain) {
+  EXPECT_EQ("", RunAlone([] {
+              setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+              SetLimit();
+              Rank rank;
+              ListenByHand listening(&rank);
+              Hello hello = NumberedHello(size_t{1} << 24, HelloKind::kLane, 2);
+              Visitor paused(listening.handle);
+              TCPX_REQUIRE(StatusFor(&paused, HelloFor(listening.handle, hello)) == HelloStatus::kAccepted);
+              Crowd crowd(listening.handle, "127.0.0.2");
+              TCPX_REQUIRE(crowd.Fills(HelloKind::kLane, 2) > 0);
+              const Deadline deadline(30);
+              while (!paused.Ended()) {
+                TCPX_REQUIRE(deadline.Yield(), LogText());
+                (void)crowd.Comes(HelloKind::kLane, 2);
+              }
+              Crowd peer(listening.handle);
+              hello.attempt = 1;
+              while (!peer.Says(hello)) {
+                TCPX_REQUIRE(deadline.Yield(), LogText());
+                (void)crowd.Comes(HelloKind::kLane, 2);
+              }
+              hello.lane = 1;
+              TCPX_REQUIRE(peer.Says(hello));
+              peer.FirstSays(Established());
+              rank.CloseReceive(listening.AcceptWithin());
+              crowd.Leave();
+              listening.Close();
+            }));
+}
+
+// All of them are looked at when their health socket comes. Those of another one have room.
+TEST_F(UnacceptedTest, ConnectionsThatShareAHealthSocket) {
+  constexpr size_t kMost = 1024;
+  rlimit limit{};
+  ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+  constexpr rlim_t kWanted = 16 * kMost;
+  if (limit.rlim_max < kWanted) GTEST_SKIP() << "the limit of open files is lower than " << kWanted;
+  EXPECT_EQ("", RunAlone([] {
+              SetLimit(kWanted);
+              Rank rank;
+              ListenByHand listening(&rank);
+              Crowd crowd(listening.handle);
+              const auto comes = [&crowd](size_t number, uint8_t tag) {
+                Hello hello = NumberedHello(number, HelloKind::kLane, 2);
+                std::fill(hello.connection_id.begin(), hello.connection_id.begin() + 8, tag);
+                return crowd.Says(hello);
+              };
+              size_t came = 0;
+              while (came <= kMost && comes(came, 1)) ++came;
+              TCPX_REQUIRE(came == kMost, came);
+              TCPX_REQUIRE(comes(came, 2), "another tag");
+              RequirePeersAndTheEnd(&rank, &listening, &crowd);
+            }));
+}
+
+TEST_F(UnacceptedTest, TheLogHasALineASecondOfThoseThatLackLanes) {
+  EXPECT_EQ("", RunAlone([] {
+              setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+              setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
+              constexpr size_t kCame = 20;
+              Rank rank;
+              ListenByHand listening(&rank);
+              Crowd crowd(listening.handle);
+              for (size_t i = 0; i < kCame; ++i) TCPX_REQUIRE(crowd.Comes(HelloKind::kLane, 2));
+              TCPX_REQUIRE(listening.SettlesAtMore(kCame), "the sockets of the crowd are left");
+              const int lines = CountInLog("1 of 2 lanes from");
+              TCPX_REQUIRE(lines >= 1 && lines <= 5, lines);
+              crowd.Leave();
+              listening.Close();
             }));
 }
 

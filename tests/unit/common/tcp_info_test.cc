@@ -30,7 +30,7 @@ TEST(TcpInfoTest, TellsOfAConnection) {
   ASSERT_EQ(5, recv(server.get(), got, sizeof(got), MSG_WAITALL));
   ASSERT_TRUE(ReadTcpInfo(client.get(), &info));
   EXPECT_TRUE(info.established);
-  EXPECT_TRUE(info.tells_acked);
+  EXPECT_TRUE(info.has_acked);
   EXPECT_EQ(1u, info.segments_sent);
   EXPECT_GT(info.rtt_us, 0u);
   EXPECT_TRUE(info.window_known());

@@ -4,7 +4,7 @@
 //
 // In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent;
 // a request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives
-// and nothing is left over, or the sender knows that its peer has left. The arbiter's vain sockets are those
+// and nothing is left over, or the sender knows that its peer has left. The arbiter's stuck sockets are those
 // that have moved no byte; the receiver's counts none, finds nothing final while a lane is up, and has nothing to say
 // once all is well. What is final in time is arbiter_explorer_test's.
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ struct Lane {
   uint64_t position = 0;  // of that answer
   Socket next;            // the sender does not know it yet
   uint64_t had = 0;       // by the peer, when the lane last got a socket
-  int vain = 0;           // sockets in a row since that has moved, with something to send again
+  int stuck = 0;          // sockets in a row since that has moved, with something to send again
 };
 
 enum class Step {
@@ -183,13 +183,14 @@ class World {
       if (sender_.lost(i) && !lane.dialling && !over()) return absl::StrCat("lane ", i, ": nobody dials it");
     }
     for (int i = 0; i < kLanes; ++i) {
-      if (arbiter_.vain_sockets(i) != lanes_[static_cast<size_t>(i)].vain) {
-        return absl::StrCat("lane ", i, ": ", arbiter_.vain_sockets(i), " sockets count as vain");
+      if (arbiter_.stuck_sockets(i) != lanes_[static_cast<size_t>(i)].stuck) {
+        return absl::StrCat("lane ", i, ": ", arbiter_.stuck_sockets(i), " sockets count as vain");
       }
-      if (receivers_.vain_sockets(i) > 0)
+      if (receivers_.stuck_sockets(i) > 0)
         return absl::StrCat("lane ", i, ": the receiver, who dials none, counts sockets");
     }
-    if (receivers_.vain() != Vain::kNone || receivers_.Unsettled(clock_)) return "the receiver waits for what it sends";
+    if (receivers_.stuck() != Stuck::kNone || receivers_.Unsettled(clock_))
+      return "the receiver waits for what it sends";
     if (receivers_.Overdue(receiver_.none_since_ns(), clock_)) return "the receiver gives up at once";
     for (const SendRequest& request : requests_) {
       if (request.done() && !Arrived(request))
@@ -222,7 +223,7 @@ class World {
       if (!lane.held.empty() || lane.dialling || !sender_.up(i)) return absl::StrCat("lane ", i, " is not as it was");
       if (lane.received != lane.stream) return absl::StrCat("lane ", i, ": not all of the stream has come");
       for (int look = 0; look < 2; ++look) arbiter_.LookAtIdle(i, ++clock_);
-      if (arbiter_.vain_sockets(i) > 0) return absl::StrCat("lane ", i, ": all has come, and sockets count as vain");
+      if (arbiter_.stuck_sockets(i) > 0) return absl::StrCat("lane ", i, ": all has come, and sockets count as vain");
       for (int look = 0; look < 2; ++look) receivers_.LookAtIdle(i, ++clock_);
     }
     if (arbiter_.Warns(clock_).lane >= 0 || receivers_.Warns(clock_).lane >= 0)
@@ -240,7 +241,7 @@ class World {
       absl::StrAppend(&digest, static_cast<int>(sender_.state(i)), static_cast<int>(receiver_.state(i)), ",",
                       lane.stream.size(), ",", lane.received.size(), ",", lane.socket.in_flight.size(), ",",
                       lane.socket.in_kernel.size(), ",", lane.socket.dead, lane.lost, lane.dialling, lane.answered, ",",
-                      lane.held.acked(), ",", lane.held.cursor(), ",", lane.held.room(), ",", lane.vain, ";");
+                      lane.held.acked(), ",", lane.held.cursor(), ",", lane.held.room(), ",", lane.stuck, ";");
     }
     for (const SendRequest& request : requests_) absl::StrAppend(&digest, request.done());
     return digest;
@@ -300,7 +301,7 @@ class World {
     sender_.Back(index);
     (void)sender_.TakeOpened(index);
     const bool owes = lane->held.resending();
-    lane->vain = owes && lane->position == lane->had ? lane->vain + 1 : 0;
+    lane->stuck = owes && lane->position == lane->had ? lane->stuck + 1 : 0;
     lane->had = lane->position;
     arbiter_.Back(index, {lane->position, owes}, ++clock_);
     return true;

@@ -107,7 +107,7 @@ class World {
       const Lane& lane = lanes_[static_cast<size_t>(i)];
       absl::StrAppend(&digest, ";", lane.up, lane.work, lane.shut, lane.position == lane.told, ",",
                       lane.work ? now_ns_ - lane.moved_ns : 0, ",", lane.work ? now_ns_ - lane.known_ns : 0, ",",
-                      std::min(now_ns_ - lane.back_ns, 2 * kSilenceNs), ",", arbiter_.vain_sockets(i));
+                      std::min(now_ns_ - lane.back_ns, 2 * kSilenceNs), ",", arbiter_.stuck_sockets(i));
     }
     return digest;
   }
@@ -195,11 +195,11 @@ class World {
       info.bytes_acked = lane->acked;
       info.held_bytes = lane->work ? 5000 : 0;
       info.last_ack_ms = info.last_data_ms = static_cast<uint32_t>(still_ns / kMillisecond);
-      gone = arbiter_.Look(index, info, now_ns_) == Arbiter::Finding::kVain || arbiter_.Dead(index, info, now_ns_);
+      gone = arbiter_.Look(index, info, now_ns_) == Arbiter::Finding::kStuck || arbiter_.Dead(index, info, now_ns_);
     } else {
       arbiter_.ForgetLife(index);
       arbiter_.Awaited(index, lane->work ? lane->known_ns : 0);
-      gone = arbiter_.LookAtLost(index, alone, now_ns_) == Arbiter::Finding::kVain;
+      gone = arbiter_.LookAtLost(index, alone, now_ns_) == Arbiter::Finding::kStuck;
     }
     if (gone && still_ns < kSilenceNs) Say(index, "is given up, and has moved ", still_ns);
     if (gone) over_ = true;

@@ -132,7 +132,7 @@ TEST(ArbiterTest, APeerThatReadsNoMoreAfterResetsNeverFails) {
   for (int64_t ns = 0; ns < kTimeoutNs; ns += tuning::kLookNs) {
     (void)arbiter.Look(0, reset, kStartNs + 3600 * kSecond + ns);
   }
-  EXPECT_EQ(Finding::kVain, arbiter.Look(0, reset, kStartNs + 3600 * kSecond + kTimeoutNs))
+  EXPECT_EQ(Finding::kStuck, arbiter.Look(0, reset, kStartNs + 3600 * kSecond + kTimeoutNs))
       << "a dead socket waits not";
 }
 
@@ -186,7 +186,7 @@ TEST(ArbiterTest, OneThatOwesNothingNeverFails) {
     ASSERT_EQ(Finding::kFine, arbiter.LookAtLost(0, false, now_ns));
     ASSERT_FALSE(arbiter.Warns(now_ns).waits);
   }
-  EXPECT_EQ(Vain::kNone, arbiter.vain());
+  EXPECT_EQ(Stuck::kNone, arbiter.stuck());
 }
 
 // Its kernel accepts each dial.
@@ -213,13 +213,13 @@ TEST(ArbiterTest, OneThatFindsNoSocketFailsInTime) {
   for (int64_t now_ns = kStartNs; now_ns < kStartNs + kTimeoutNs; now_ns += tuning::kLookNs) {
     ASSERT_EQ(Finding::kFine, arbiter.LookAtLost(0, false, now_ns));
   }
-  EXPECT_EQ(Finding::kVain, arbiter.LookAtLost(0, false, kStartNs + kTimeoutNs));
+  EXPECT_EQ(Finding::kStuck, arbiter.LookAtLost(0, false, kStartNs + kTimeoutNs));
   EXPECT_EQ(Finding::kFine, arbiter.LookAtLost(0, true, kStartNs + kTimeoutNs))
       << "no lane is up: TCPX_RECONNECT_TIMEOUT";
   for (int64_t now_ns = kStartNs + kTimeoutNs; now_ns < kStartNs + kAloneNs; now_ns += kSecond) {
     ASSERT_EQ(Finding::kFine, arbiter.LookAtLost(0, true, now_ns));
   }
-  EXPECT_EQ(Finding::kVain, arbiter.LookAtLost(0, true, kStartNs + kAloneNs));
+  EXPECT_EQ(Finding::kStuck, arbiter.LookAtLost(0, true, kStartNs + kAloneNs));
 }
 
 // Its bulk lanes were lost while they had nothing to send; what is to be sent now waits for them.
@@ -230,7 +230,7 @@ TEST(ArbiterTest, OneThatIsAwaitedAndFindsNoSocketFailsInTime) {
     for (; now_ns < end_ns; now_ns += tuning::kLookNs) {
       arbiter.Awaited(1, since_ns);
       if (peer_waits) arbiter.PeerWaited(now_ns);
-      if (arbiter.LookAtLost(1, false, now_ns) == Finding::kVain) return now_ns;
+      if (arbiter.LookAtLost(1, false, now_ns) == Finding::kStuck) return now_ns;
     }
     return int64_t{0};
   };

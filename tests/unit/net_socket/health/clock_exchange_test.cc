@@ -80,7 +80,7 @@ TEST(ClockExchangeTest, WhatWasNotAskedCountsForNothing) {
 
 TEST(ClockExchangeTest, APeerThatNeverAnswersIsLeftAlone) {
   ClockExchange exchange;
-  for (int i = 0; i < ClockExchange::kVainMax; ++i) {
+  for (int i = 0; i < ClockExchange::kUnansweredMax; ++i) {
     EXPECT_TRUE(exchange.asks());
     exchange.Begin(kMinute * (i + 1));
   }
@@ -94,7 +94,7 @@ TEST(ClockExchangeTest, APeerThatHasAnsweredOnceIsAskedForEver) {
   std::optional<ClockRecord> more;
   const ClockRecord first = exchange.Begin(kMinute);
   EXPECT_FALSE(exchange.Hear(far.Answer(first, 10, 10, 10), far.now_ns, &more).has_value());
-  for (int i = 0; i < 3 * ClockExchange::kVainMax; ++i) {
+  for (int i = 0; i < 3 * ClockExchange::kUnansweredMax; ++i) {
     EXPECT_TRUE(exchange.asks());
     exchange.Begin(kMinute * (i + 2));
   }

@@ -7,12 +7,15 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "common/clock.h"
 #include "common/fd.h"
 #include "net_socket/health/health_peer.h"
 #include "net_socket/health/wait_news.h"
 #include "tests/support/deadline.h"
+#include "tests/support/kept_log.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
 #include "tests/unit/net_socket/health/health_records.h"
@@ -325,6 +328,39 @@ TEST_F(HealingHealthTest, AByeIsNotHealed) {
   EXPECT_TRUE(gone);
   EXPECT_EQ(0, redialler_->dials);
   EXPECT_EQ("", far_comm_.Text());
+}
+
+// Somebody who has a ticket comes again and again, as another process each time. A peer's lines are its own.
+TEST_F(HealingHealthTest, LinesOfStrangersShareALimit) {
+  KeptLog log;
+  const int64_t began_ns = MonotonicNanos();
+  constexpr uint8_t kStrangers = 24;
+  std::vector<std::unique_ptr<Listener>> comms;
+  for (uint8_t number = 0; number < kStrangers; ++number) {
+    const uint64_t tag = 100 + number;
+    TcpPair pair = MakeTcpPair(0);
+    comms.push_back(std::make_unique<Listener>());
+    comms.back()->known = false;
+    std::shared_ptr<HealthPeer> stranger;
+    reactor_.RunSync([&] {
+      far_hub_.AcceptInLoop(tag, std::move(pair.b), settings_);
+      stranger = far_hub_.FindAcceptedInLoop(tag);
+      stranger->JoinInLoop(Id(number), comms.back()->link());
+    });
+    pair.a.reset();
+    const Deadline deadline;
+    while (stranger->socket().state() != HealthState::kLost) ASSERT_TRUE(deadline.Yield());
+  }
+  const auto count = [&log] {
+    int64_t lines = 0;
+    for (const std::string& line : log.Lines()) lines += absl::StrContains(line, "is lost and will be waited for");
+    return lines;
+  };
+  EXPECT_GE(count(), 1);
+  EXPECT_LE(count(), (MonotonicNanos() - began_ns) / kSecond + 2);
+  const int64_t before = count();
+  ASSERT_NO_FATAL_FAILURE(Break());
+  EXPECT_EQ(before + 1, count());
 }
 
 }  // namespace

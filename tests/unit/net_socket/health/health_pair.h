@@ -41,8 +41,8 @@ class Listener final : public HealthUser {
 
   void PeerIsUnheard(int) override {}
   void PeerSaysWaits(const std::string& news) override { Note("waits: " + news); }
-  void HealthLost() override {}
-  void HealthBack(bool) override {}
+  bool HealthLost() override { return known; }
+  bool HealthBack(bool) override { return known; }
 
   // What acts on these, acts on the latest.
   int64_t LanesGoneNs(bool* in_order) override {
@@ -57,6 +57,7 @@ class Listener final : public HealthUser {
   std::atomic<int> asked{0};
   std::atomic<bool> gone{false};
   std::atomic<bool> heard{false};
+  std::atomic<bool> known{true};
 
   std::string Text() {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -40,16 +40,16 @@ TEST_F(HealthTest, TheEndsKnowEachOthersNameAndWhatTheyWaitFor) {
   Deadline deadline;
   while (near_->waits().peer_name().empty() || far_->waits().peer_name().empty()) ASSERT_TRUE(deadline.Yield());
   EXPECT_EQ(ThisProcessName(), near_->waits().peer_name());
-  EXPECT_TRUE(near_->waits().Tell(Id(1), "for you"));
+  EXPECT_TRUE(near_->waits().Send(Id(1), "for you"));
   EXPECT_TRUE(far_comm_.Hears("waits: for you")) << far_comm_.Text();
   // Nobody is there to hear it, and nothing else is lost by it.
-  EXPECT_TRUE(near_->waits().Tell(Id(2), "for nobody"));
+  EXPECT_TRUE(near_->waits().Send(Id(2), "for nobody"));
   const int64_t told_ns = MonotonicNanos();
-  EXPECT_TRUE(far_->waits().Tell(Id(1), "for me"));
+  EXPECT_TRUE(far_->waits().Send(Id(1), "for me"));
   EXPECT_TRUE(near_comm_.Hears("waits: for me")) << near_comm_.Text();
   EXPECT_GE(near_->socket().heard_ns(), told_ns);
   reactor_.RunSync([&] { near_->CloseInLoop(); });
-  EXPECT_FALSE(near_->waits().Tell(Id(1), "too late")) << "a question that was never sent";
+  EXPECT_FALSE(near_->waits().Send(Id(1), "too late")) << "a question that was never sent";
 }
 
 // A process that does not know the connection, or expects it only, is there nevertheless, and says so once.
@@ -64,9 +64,9 @@ TEST_F(HealthTest, AQuestionForNobodyIsAnswered) {
   WaitNews answer;
   answer.who = ThisProcessName();
   const std::string heard = "waits: " + EncodeNews(answer) + ";";
-  EXPECT_TRUE(near_->waits().Tell(Id(2), EncodeNews(question)));
+  EXPECT_TRUE(near_->waits().Send(Id(2), EncodeNews(question)));
   EXPECT_TRUE(near_comm_.Hears(heard));
-  EXPECT_TRUE(near_->waits().Tell(Id(3), EncodeNews(question)));
+  EXPECT_TRUE(near_->waits().Send(Id(3), EncodeNews(question)));
   EXPECT_TRUE(near_comm_.Hears(heard + heard));
   EXPECT_EQ("", far_comm_.Text());
   reactor_.RunSync([&] { far_->LeaveInLoop(Id(3)); });

@@ -54,6 +54,26 @@ TEST_F(HealthTest, AnUnusedSocketIsClosedInTime) {
   reactor_.RunSync([&] { EXPECT_EQ(far_, far_hub_.FindAcceptedInLoop(7)); });
 }
 
+// Each time that it begins, the latest counts.
+TEST_F(HealthTest, TheTimeOfAnUnusedSocketBeginsAnew) {
+  TcpPair stays = MakeTcpPair(0);
+  TcpPair goes = MakeTcpPair(0);
+  reactor_.RunSync([&] {
+    far_hub_.AcceptInLoop(100, std::move(stays.b), {kTimeout});
+    far_hub_.DropUnusedLaterInLoop(100, kMillisecond);
+    far_hub_.DropUnusedLaterInLoop(100, 3600 * kSecond);
+    far_hub_.AcceptInLoop(101, std::move(goes.b), {kTimeout});
+    far_hub_.DropUnusedLaterInLoop(101, 3600 * kSecond);
+    far_hub_.DropUnusedLaterInLoop(101, kMillisecond);
+  });
+  Deadline deadline;
+  for (bool there = true; there;) {
+    ASSERT_TRUE(deadline.Yield());
+    reactor_.RunSync([&] { there = far_hub_.FindAcceptedInLoop(101) != nullptr; });
+  }
+  reactor_.RunSync([&] { EXPECT_NE(nullptr, far_hub_.FindAcceptedInLoop(100)); });
+}
+
 TEST_F(HealthTest, ASocketThatIsUnusedAgainIsClosedInTime) {
   TcpPair pair = MakeTcpPair(0);
   std::shared_ptr<HealthPeer> health;

@@ -65,11 +65,11 @@ TEST_F(CpuShortageTest, AThreadThatWantsACpuAndHasNoneIsShort) {
   EXPECT_EQ(0, Percent());
   Set(1, kSecond + kSecond / 50, kSecond * 97 / 100);
   EXPECT_EQ(97, Percent());
-  EXPECT_TRUE(shortage_.FirstToTell());
-  EXPECT_FALSE(shortage_.FirstToTell());
+  EXPECT_TRUE(shortage_.FirstToLog());
+  EXPECT_FALSE(shortage_.FirstToLog());
   Set(1, 2 * kSecond, kSecond * 97 / 100);
   EXPECT_EQ(0, Percent());
-  EXPECT_TRUE(shortage_.FirstToTell()) << "it was over in between";
+  EXPECT_TRUE(shortage_.FirstToLog()) << "it was over in between";
 }
 
 // A loader of the application that polls is none of ours; the thread of NCCL's that calls us is.

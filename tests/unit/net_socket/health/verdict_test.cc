@@ -226,18 +226,18 @@ TEST(VerdictTest, ALaneThatHasJustGotAnotherSocketIsNotDecidedOn) {
 
 TEST(VerdictTest, SocketsThatMoveNothingAreNamedByWhatTheyHaveInCommon) {
   ExpectVerdicts({
-      {"nothing large passes", [](Case* c) { c->evidence.vain = Vain::kSilent; }, Cause::kPathLosesLarge, kBetween},
-      {"each is reset", [](Case* c) { c->evidence.vain = Vain::kReset; }, Cause::kFlowsReset, kBetween},
+      {"nothing large passes", [](Case* c) { c->evidence.stuck = Stuck::kSilent; }, Cause::kPathLosesLarge, kBetween},
+      {"each is reset", [](Case* c) { c->evidence.stuck = Stuck::kReset; }, Cause::kFlowsReset, kBetween},
       {"no CPU is no excuse",
        [](Case* c) {
-         c->evidence.vain = Vain::kReset;
+         c->evidence.stuck = Stuck::kReset;
          c->evidence.no_cpu_percent = 97;
        },
        Cause::kFlowsReset, kBetween},
   });
-  EXPECT_EQ(Cause::kNone, JudgeVain({Vain::kNone, kHere, kThere}).cause);
+  EXPECT_EQ(Cause::kNone, JudgeStuck({Stuck::kNone, kHere, kThere}).cause);
   FailureEvidence failure;
-  failure.vain = Vain::kSilent;
+  failure.stuck = Stuck::kSilent;
   EXPECT_EQ(Cause::kPathLosesLarge, JudgeFailure(failure).cause);
 }
 

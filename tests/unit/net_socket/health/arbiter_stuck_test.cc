@@ -41,7 +41,7 @@ class Heals {
       }
       warned += arbiter_->Warns(now_ns_).lane == 0 ? 1 : 0;
       position += moves;
-      if (arbiter_->Look(0, Holding(), now_ns_) == Finding::kVain) return now_ns_;
+      if (arbiter_->Look(0, Holding(), now_ns_) == Finding::kStuck) return now_ns_;
     }
     return 0;
   }
@@ -67,7 +67,7 @@ TEST(ArbiterTest, OneWhoseSocketsMoveNothingFailsInTime) {
     EXPECT_GE(failed_ns, kStartNs + kTimeoutNs);
     EXPECT_LE(failed_ns, kStartNs + kTimeoutNs + kSecond);
     EXPECT_EQ(1, heals.warned) << "a socket each " << every_ns << " ns";
-    EXPECT_EQ(Vain::kReset, arbiter.vain());
+    EXPECT_EQ(Stuck::kReset, arbiter.stuck());
   }
 }
 
@@ -78,7 +78,7 @@ TEST(ArbiterTest, OneThatIsLostAtEachLookFailsInTime) {
     int64_t now_ns = kStartNs;
     arbiter.Lost(0, Loss::kDied);
     arbiter.Awaited(0, kStartNs);
-    while (now_ns < kStartNs + 2 * kTimeoutNs && arbiter.LookAtLost(0, alone, now_ns) != Finding::kVain) {
+    while (now_ns < kStartNs + 2 * kTimeoutNs && arbiter.LookAtLost(0, alone, now_ns) != Finding::kStuck) {
       now_ns += tuning::kLookNs;
       arbiter.Reached(now_ns);
       arbiter.Back(0, {1000, true}, now_ns);
@@ -101,11 +101,11 @@ TEST(ArbiterTest, OneThatReachesAStoppedPeerWaits) {
 
 TEST(ArbiterTest, WhatASilentLaneMeetsHasItsName) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  EXPECT_EQ(Vain::kNone, arbiter.vain());
+  EXPECT_EQ(Stuck::kNone, arbiter.stuck());
   Heals(&arbiter, Loss::kSilent, kSecond).Until(kStartNs + 5 * kSecond);
-  EXPECT_EQ(Vain::kSilent, arbiter.vain());
+  EXPECT_EQ(Stuck::kSilent, arbiter.stuck());
   arbiter.Back(0, {2000, true}, kStartNs + 5 * kSecond);
-  EXPECT_EQ(Vain::kNone, arbiter.vain()) << "a byte has moved";
+  EXPECT_EQ(Stuck::kNone, arbiter.stuck()) << "a byte has moved";
 }
 
 TEST(ArbiterTest, OneThatMovesNeverFails) {
@@ -114,24 +114,24 @@ TEST(ArbiterTest, OneThatMovesNeverFails) {
   heals.moves = 1;
   EXPECT_EQ(0, heals.Until(kStartNs + 3600 * kSecond));
   EXPECT_EQ(0, heals.warned);
-  EXPECT_EQ(Vain::kNone, arbiter.vain());
+  EXPECT_EQ(Stuck::kNone, arbiter.stuck());
 }
 
-// A lane that returns to its path, or leaves it, does not count as vain; when it moves no byte that is an error, too.
+// A lane that returns to its path, or leaves it, does not count as stuck; when it moves no byte that is an error, too.
 TEST(ArbiterTest, OneThatIsMovedOnPurposeIsNotVain) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
   Heals heals(&arbiter, Loss::kOther, kSecond);
   const int64_t failed_ns = heals.Until(kStartNs + 120 * kSecond);
   EXPECT_GE(failed_ns, kStartNs + kTimeoutNs);
   EXPECT_LE(failed_ns, kStartNs + kTimeoutNs + kSecond);
-  EXPECT_EQ(Vain::kNone, arbiter.vain());
+  EXPECT_EQ(Stuck::kNone, arbiter.stuck());
 }
 
 TEST(ArbiterTest, AMoveOnPurposeDoesNotChangeWhatTheOthersHaveInCommon) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
   Heals(&arbiter, Loss::kSilent, kSecond).Until(kStartNs + 5 * kSecond);
   arbiter.Lost(0, Loss::kOther);
-  EXPECT_EQ(Vain::kSilent, arbiter.vain(0));
+  EXPECT_EQ(Stuck::kSilent, arbiter.stuck(0));
 }
 
 TEST(ArbiterTest, AWarningNamesTheLaneAndItsCause) {
@@ -148,8 +148,8 @@ TEST(ArbiterTest, AWarningNamesTheLaneAndItsCause) {
   EXPECT_EQ(2, warning.lane);
   EXPECT_TRUE(warning.waits);
   EXPECT_FALSE(warning.lost);
-  EXPECT_EQ(Vain::kSilent, arbiter.vain(2));
-  EXPECT_EQ(Vain::kNone, arbiter.vain(0));
+  EXPECT_EQ(Stuck::kSilent, arbiter.stuck(2));
+  EXPECT_EQ(Stuck::kNone, arbiter.stuck(0));
 }
 
 TEST(ArbiterTest, EachStretchOfTimeHasItsWarning) {
@@ -231,11 +231,11 @@ TEST(ArbiterTest, ATurnIsTakenOnlyWhenItIsDue) {
   Arbiter arbiter(32, kTimeoutNs, kAloneNs);
   EXPECT_EQ(0, arbiter.TakeDialTurn(0, false, kStartNs));
   for (int i = 1; i <= 200; ++i) {
-    EXPECT_EQ(kStartNs + tuning::kVainDialsNs, arbiter.TakeDialTurn(i % 32, false, kStartNs + i));
+    EXPECT_EQ(kStartNs + tuning::kStuckDialsNs, arbiter.TakeDialTurn(i % 32, false, kStartNs + i));
   }
-  EXPECT_EQ(0, arbiter.TakeDialTurn(1, false, kStartNs + tuning::kVainDialsNs));
+  EXPECT_EQ(0, arbiter.TakeDialTurn(1, false, kStartNs + tuning::kStuckDialsNs));
   EXPECT_EQ(0, arbiter.TakeDialTurn(1, false, kStartNs + kSecond));
-  EXPECT_EQ(kStartNs + kSecond + tuning::kVainDialsNs, arbiter.TakeDialTurn(1, false, kStartNs + kSecond))
+  EXPECT_EQ(kStartNs + kSecond + tuning::kStuckDialsNs, arbiter.TakeDialTurn(1, false, kStartNs + kSecond))
       << "a pause is not made up for";
 }
 
@@ -260,7 +260,7 @@ TEST(ArbiterTest, APauseOfOneLaneDelaysNoOther) {
     arbiter.Back(0, {1000, true}, now_ns);
   }
   EXPECT_EQ(now_ns + tuning::kBetweenDialsMaxNs, arbiter.TakeFirstDial(0, now_ns));
-  EXPECT_EQ(0, arbiter.TakeDialTurn(1, false, now_ns + tuning::kVainDialsNs));
+  EXPECT_EQ(0, arbiter.TakeDialTurn(1, false, now_ns + tuning::kStuckDialsNs));
 }
 
 // 64 lanes, each dialled by its own path and by others in turn, as resume_dials.cc does. A dial without an answer ends
@@ -311,7 +311,7 @@ TEST(ArbiterTest, AllLanesAreDialledSoonAfterAnOutage) {
     const int64_t back_ns = kStartNs + outage_ns;
     const int64_t healed_ns = Outage().HealedNs(back_ns);
     EXPECT_GE(healed_ns, back_ns);
-    EXPECT_LE(healed_ns, back_ns + (Outage::kLanes + 1) * tuning::kVainDialsNs) << "out for " << outage_ns << " ns";
+    EXPECT_LE(healed_ns, back_ns + (Outage::kLanes + 1) * tuning::kStuckDialsNs) << "out for " << outage_ns << " ns";
   }
 }
 
@@ -328,36 +328,36 @@ TEST(ArbiterTest, DialsThatMoveSomethingAreFast) {
 
 TEST(ArbiterTest, OneLineASecondIsLogged) {
   Arbiter arbiter(2, kTimeoutNs, kAloneNs);
-  EXPECT_TRUE(arbiter.MayTell(0, kStartNs));
+  EXPECT_TRUE(arbiter.MayLog(0, kStartNs));
   for (int i = 0; i < 4; ++i) {
     for (const int lane : {0, 1}) {
       arbiter.Lost(lane, Loss::kDied);
       arbiter.Back(lane, {1000, true}, kStartNs);
     }
   }
-  int told = 0;
+  int logged = 0;
   for (int64_t now_ns = kStartNs; now_ns < kStartNs + 10 * kSecond; now_ns += 10 * kMillisecond) {
-    for (const int lane : {0, 1}) told += arbiter.MayTell(lane, now_ns) ? 1 : 0;
+    for (const int lane : {0, 1}) logged += arbiter.MayLog(lane, now_ns) ? 1 : 0;
   }
-  EXPECT_EQ(10, told);
+  EXPECT_EQ(10, logged);
   arbiter.Back(1, {2000, true}, kStartNs);
-  EXPECT_TRUE(arbiter.MayTell(1, kStartNs + 1)) << "it moves again";
+  EXPECT_TRUE(arbiter.MayLog(1, kStartNs + 1)) << "it moves again";
 }
 
 // Each socket moves a little, and is reset.
 TEST(ArbiterTest, SomeLinesAndThenOneASecondAreLogged) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  int told = 0, untold = 0;
+  int logged = 0, unlogged = 0;
   uint64_t position = 1;
   for (int64_t now_ns = kStartNs; now_ns < kStartNs + 10 * kSecond; now_ns += 10 * kMillisecond) {
     arbiter.Lost(0, Loss::kDied);
     arbiter.Back(0, {++position, true}, now_ns);
-    if (!arbiter.MayTell(0, now_ns)) continue;
-    ++told;
-    untold += arbiter.TakeUntold();
+    if (!arbiter.MayLog(0, now_ns)) continue;
+    ++logged;
+    unlogged += arbiter.TakeUnlogged();
   }
-  EXPECT_EQ(tuning::kLinesAtOnce + 9, told);
-  EXPECT_GT(untold, 800);
+  EXPECT_EQ(tuning::kLinesAtOnce + 9, logged);
+  EXPECT_GT(unlogged, 800);
 }
 
 }  // namespace
