@@ -56,9 +56,10 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Test(RmaRequest* request, bool* done);
   absl::Status Progress();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved, in *copies where
-  // copies of GPU memory may be under way, which only this looks at.
-  void Tick(bool* moved, bool* copies);
+  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved.
+  void Tick(bool* moved);
+  // By the latest tick: copies of GPU memory may be under way, which only ticks look at. For the thread that ticks.
+  bool copies() const { return calls_.copies; }
   void Close();
 
  private:
@@ -90,6 +91,9 @@ class RmaGroup final : public RmaReceiver::Owner {
   void SayBye() TCPX_REQUIRES(mutex_);
   void WarnOfWaiting() const TCPX_REQUIRES(mutex_);
   void EndContexts(RmaContexts* contexts) TCPX_REQUIRES(mutex_);
+  // Returns once nothing that the GPU was given before touches memory, or with the group failed. Gives the mutex up
+  // meanwhile.
+  void AwaitGpu() TCPX_REQUIRES(mutex_);
 
   PluginApi* const net_;
   const RmaLimits limits_;
@@ -101,6 +105,7 @@ class RmaGroup final : public RmaReceiver::Owner {
   struct {
     std::atomic<uint32_t> now{0};
     uint32_t at_tick = 0;
+    bool copies = false;
     uint32_t tests = 0;  // tests since everything was last moved
   } calls_;              // NCCL's calls
 

@@ -17,8 +17,8 @@ namespace {
 // From one look at the groups that NCCL does not call to the next: while they move, and once they rest.
 constexpr unsigned kTickUs = 1000;
 constexpr unsigned kTickMaxUs = 8000;
-// While copies of GPU memory may be under way, which take less, and of which nothing else tells; until nothing has
-// moved for so long. Guesses.
+// At groups whose copies of GPU memory may be under way, which take less, and of which nothing else tells; until
+// nothing has moved for so long. Guesses.
 constexpr unsigned kCopyTickUs = 50;
 constexpr int64_t kCopiesNs = kSecond;
 
@@ -42,16 +42,31 @@ void Rma::EndThread() {
 
 void Rma::Run() {
   pthread_setname_np(pthread_self(), "tcpx-rma");
+  unsigned rest_us = kTickUs;
   int64_t moved_ns = 0;
+  int64_t next_ns = 0;  // when all are looked at
   for (unsigned nap_us = kTickUs; !ends_; usleep(nap_us)) {
-    MutexLock lock(mutex_);
+    const int64_t now_ns = MonotonicNanos();
+    const bool all = now_ns >= next_ns;
     bool moved = false;
-    bool copies = false;
-    for (RmaGroup* group : groups_) group->Tick(&moved, &copies);
-    nap_us = moved ? kTickUs : std::min(2 * nap_us, kTickMaxUs);
-    if (moved || !copies) moved_ns = MonotonicNanos();
-    if (copies && MonotonicNanos() - moved_ns < kCopiesNs) nap_us = kCopyTickUs;
+    const bool copies = Tick(all, &moved);
+    if (all || moved) rest_us = moved ? kTickUs : std::min(2 * rest_us, kTickMaxUs);
+    const int64_t rested_ns = now_ns + rest_us * kMicrosecond;
+    next_ns = all ? rested_ns : std::min(next_ns, rested_ns);
+    if (moved || !copies) moved_ns = now_ns;
+    const bool often = copies && now_ns - moved_ns < kCopiesNs;
+    nap_us = often ? kCopyTickUs : static_cast<unsigned>((next_ns - now_ns) / kMicrosecond);
   }
+}
+
+bool Rma::Tick(bool all, bool* moved) {
+  MutexLock lock(mutex_);
+  bool copies = false;
+  for (RmaGroup* group : groups_) {
+    if (all || group->copies()) group->Tick(moved);
+    copies = copies || group->copies();
+  }
+  return copies;
 }
 
 absl::Status Rma::Enter(RmaGroup* group) {

@@ -50,6 +50,8 @@ class Rma final : public RmaApi {
   absl::Status Enter(RmaGroup* group);
   void Leave(RmaGroup* group);
   void Run();
+  // Looks at `all` groups, or at those with copies under way. True: there are some.
+  bool Tick(bool all, bool* moved);
 
   PluginApi* const net_;
   const std::function<std::optional<RmaLimits>()> offer_;
