@@ -74,7 +74,6 @@ absl::Status Rma::Enter(RmaGroup* group) {
   {
     MutexLock lock(mutex_);
     groups_.insert(group);
-    ++inside_;
   }
   if (thread_.joinable()) return absl::OkStatus();
   if (over_) return absl::FailedPreconditionError("the library is being unloaded");
@@ -111,7 +110,15 @@ void Rma::CloseListen(RmaListen* listen) {
   delete listen;
 }
 
+// Counted before the plugin is asked for anything: an exit leaves it to this group, or the plugin refuses.
 absl::StatusOr<RmaGroup*> Rma::Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) {
+  Count(1);
+  auto group = MakeGroup(listen, handles, rank);
+  if (!group.ok()) Count(-1);
+  return group;
+}
+
+absl::StatusOr<RmaGroup*> Rma::MakeGroup(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) {
   if (listen->listen == nullptr) return absl::FailedPreconditionError("connect: the listen comm has a group");
   const std::optional<RmaLimits> limits = offer_();
   if (!limits.has_value()) return absl::FailedPreconditionError("connect: there are no one-sided transfers here");
@@ -119,16 +126,23 @@ absl::StatusOr<RmaGroup*> Rma::Connect(RmaListen* listen, absl::Span<void* const
   absl::Status status = Enter(group.get());
   if (status.ok()) status = group->Reach();
   if (status.ok()) return group.release();
-  Close(group.release());
+  End(std::move(group));
   return status;
 }
 
 void Rma::Close(RmaGroup* group) {
-  Leave(group);
+  End(std::unique_ptr<RmaGroup>(group));
+  Count(-1);
+}
+
+void Rma::End(std::unique_ptr<RmaGroup> group) {
+  Leave(group.get());
   group->Close();
-  delete group;
+}
+
+void Rma::Count(int more) {
   MutexLock lock(mutex_);
-  --inside_;
+  inside_ += more;
 }
 
 absl::StatusOr<RmaContexts*> Rma::OpenContexts(RmaGroup* group, int count, int traffic_class) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -47,8 +48,11 @@ class Rma final : public RmaApi {
   void Deregister(RmaGroup* group, RmaHandle region) override;
 
  private:
+  absl::StatusOr<RmaGroup*> MakeGroup(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank);
   absl::Status Enter(RmaGroup* group);
   void Leave(RmaGroup* group);
+  void End(std::unique_ptr<RmaGroup> group);
+  void Count(int more);
   void Run();
   // Looks at `all` groups, or at those with copies under way. True: there are some.
   bool Tick(bool all, bool* moved);
@@ -63,7 +67,7 @@ class Rma final : public RmaApi {
 
   Mutex mutex_;
   absl::flat_hash_set<RmaGroup*> groups_ TCPX_GUARDED_BY(mutex_);
-  int inside_ TCPX_GUARDED_BY(mutex_) = 0;  // of groups: those, and the ones that are being closed
+  int inside_ TCPX_GUARDED_BY(mutex_) = 0;  // groups: those, and the ones that are being connected or closed
 };
 
 }  // namespace tcpx

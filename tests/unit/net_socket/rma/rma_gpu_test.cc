@@ -117,6 +117,20 @@ class RmaGpuUnitTest : public testing::Test {
   std::deque<Group> groups_;
 };
 
+// An exit that comes now leaves to it what it is about to use.
+TEST_F(RmaGpuUnitTest, AGroupCountsBeforeItAsksForAnything) {
+  EXPECT_TRUE(rma_->Unused());
+  Open();
+  EXPECT_FALSE(unused_when_offered_);
+  EXPECT_FALSE(rma_->Unused());
+}
+
+TEST_F(RmaGpuUnitTest, AConnectThatIsRefusedIsNotCounted) {
+  RmaListen listen;
+  EXPECT_FALSE(rma_->Connect(&listen, {}, 0).ok());
+  EXPECT_TRUE(rma_->Unused());
+}
+
 // Both use the same GPU, and its stream. All are looked at once a millisecond at most, which holds on any machine.
 TEST_F(RmaGpuUnitTest, OnlyGroupsThatCopyAreLookedAtOften) {
   const Group& busy = Open();
