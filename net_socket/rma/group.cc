@@ -219,14 +219,13 @@ absl::Status RmaGroup::Progress() {
   return Move(&moved);
 }
 
-void RmaGroup::Tick(bool* moved) {
+bool RmaGroup::Tick(bool* moved) {
   const uint32_t calls = calls_.now.load(std::memory_order_relaxed);
-  calls_.copies = false;
-  if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return;
+  if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return false;
   MutexLock lock(mutex_, std::adopt_lock);
-  if (!Move(moved).ok() || gpu_.writer() == nullptr) return;
+  if (!Move(moved).ok() || gpu_.writer() == nullptr) return false;
   const auto waits = [](const auto& receiver) { return receiver->waits(); };
-  calls_.copies = !gpu_.idle() || !Quiet() || std::any_of(receivers_.begin(), receivers_.end(), waits);
+  return !gpu_.idle() || !Quiet() || std::any_of(receivers_.begin(), receivers_.end(), waits);
 }
 
 absl::Status RmaGroup::Accept(bool* moved) {

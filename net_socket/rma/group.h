@@ -44,7 +44,6 @@ class RmaGroup final : public RmaReceiver::Owner {
 
   // Connects to the next rank and waits until it has answered: a ring that can't be reached fails here.
   absl::Status Reach();
-  Context* context() const { return context_; }
 
   // As nccl/rma_api.h says:
   RmaContexts* OpenContexts(int count, int traffic_class);
@@ -56,10 +55,9 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Test(RmaRequest* request, bool* done);
   absl::Status Progress();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved.
-  void Tick(bool* moved);
-  // By the latest tick: copies of GPU memory may be under way, which only ticks look at. For the thread that ticks.
-  bool copies() const { return calls_.copies; }
+  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved. Returns whether
+  // copies of GPU memory may be under way, which only this looks at.
+  bool Tick(bool* moved);
   void Close();
 
  private:
@@ -105,7 +103,6 @@ class RmaGroup final : public RmaReceiver::Owner {
   struct {
     std::atomic<uint32_t> now{0};
     uint32_t at_tick = 0;
-    bool copies = false;
     uint32_t tests = 0;  // tests since everything was last moved
   } calls_;              // NCCL's calls
 

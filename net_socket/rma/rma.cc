@@ -38,6 +38,8 @@ void Rma::EndThread() {
   over_ = true;
   ends_ = true;
   if (thread_.joinable()) thread_.join();
+  MutexLock lock(mutex_);
+  if (groups_.empty()) groups_ = {};  // Nothing is left of it at an unload.
 }
 
 void Rma::Run() {
@@ -62,9 +64,9 @@ void Rma::Run() {
 bool Rma::Tick(bool all, bool* moved) {
   MutexLock lock(mutex_);
   bool copies = false;
-  for (RmaGroup* group : groups_) {
-    if (all || group->copies()) group->Tick(moved);
-    copies = copies || group->copies();
+  for (auto& [group, copied] : groups_) {
+    if (all || copied) copied = group->Tick(moved);
+    copies = copies || copied;
   }
   return copies;
 }
@@ -73,7 +75,7 @@ absl::Status Rma::Enter(RmaGroup* group) {
   MutexLock life(life_);
   {
     MutexLock lock(mutex_);
-    groups_.insert(group);
+    groups_[group] = false;
   }
   if (thread_.joinable()) return absl::OkStatus();
   if (over_) return absl::FailedPreconditionError("the library is being unloaded");

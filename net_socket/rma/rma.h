@@ -13,7 +13,7 @@
 #include <optional>
 #include <thread>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
 #include "net_socket/rma/limits.h"
@@ -66,7 +66,7 @@ class Rma final : public RmaApi {
   std::atomic<bool> ends_{false};
 
   Mutex mutex_;
-  absl::flat_hash_set<RmaGroup*> groups_ TCPX_GUARDED_BY(mutex_);
+  absl::flat_hash_map<RmaGroup*, bool> groups_ TCPX_GUARDED_BY(mutex_);  // whether the latest look found copies
   int inside_ TCPX_GUARDED_BY(mutex_) = 0;  // groups: those, and the ones that are being connected or closed
 };
 
