@@ -1,5 +1,5 @@
-// Threads that poll a connect and an accept while the library ends, as at exit: they get an error, and meet nothing that
-// was freed.
+// Threads that poll a connect and an accept while the library ends, as at exit: they get an error, and meet nothing
+// that was freed.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

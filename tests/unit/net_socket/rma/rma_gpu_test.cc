@@ -167,7 +167,8 @@ TEST_F(RmaGpuUnitTest, ADeregistrationThatWaitsKeepsNobodyElse) {
   const Deadline deadline(10);
   std::atomic<bool> progressed{false};
   std::thread goes_on([&] {
-    while (gpu_->counts().queries < before + 20 && deadline.Yield()) {
+    const Deadline its_own(10);
+    while (gpu_->counts().queries < before + 20 && its_own.Yield()) {
     }
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(rma_->Progress(one.contexts).ok());
     progressed = true;
