@@ -34,7 +34,7 @@ const char* FindCopies(void* library, GpuApi* api) {
   if (missing == nullptr) missing = Find(library, "cuMemHostUnregister", &api->host_unregister);
   if (missing == nullptr) missing = Find(library, "cuStreamCreate", &api->stream_create);
   if (missing == nullptr) missing = Find(library, "cuStreamDestroy_v2", &api->stream_destroy);
-  if (missing == nullptr) missing = Find(library, "cuStreamSynchronize", &api->stream_synchronize);
+  if (missing == nullptr) missing = Find(library, "cuStreamQuery", &api->stream_query);
   if (missing == nullptr) missing = Find(library, "cuEventCreate", &api->event_create);
   if (missing == nullptr) missing = Find(library, "cuEventDestroy_v2", &api->event_destroy);
   if (missing == nullptr) missing = Find(library, "cuEventRecord", &api->event_record);

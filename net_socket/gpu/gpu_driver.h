@@ -75,7 +75,7 @@ struct GpuApi {
   int (*host_unregister)(void* data);
   int (*stream_create)(CuStream* stream, unsigned flags);
   int (*stream_destroy)(CuStream stream);
-  int (*stream_synchronize)(CuStream stream);
+  int (*stream_query)(CuStream stream);
   int (*event_create)(CuEvent* event, unsigned flags);
   int (*event_destroy)(CuEvent event);
   int (*event_record)(CuEvent event, CuStream stream);

@@ -24,11 +24,16 @@ std::optional<unsigned> MemoryTypeOf(const GpuApi& api, const void* data) {
 GpuHub::GpuHub(const GpuDriver* driver, const Options& options)
     : driver_(driver),
       slot_bytes_(static_cast<size_t>(options.gpu_slot_bytes) / 4096 * 4096),
-      slots_(std::max<size_t>(static_cast<size_t>(options.gpu_pool_bytes) / slot_bytes_, 1)) {}
+      slots_(std::max<size_t>(static_cast<size_t>(options.gpu_pool_bytes) / slot_bytes_, 1)),
+      patience_(options.peer_timeout_ns) {}
 
+// The end of a context waits for what is under way in it.
 GpuHub::~GpuHub() {
   writers_.clear();
+  bool stuck = false;
+  for (const auto& pool : pools_) stuck = !pool->AwaitCopies() || stuck;
   pools_.clear();
+  if (stuck) return;
   for (const Retained& retained : retained_) (void)driver_->api().primary_release(retained.gpu);
 }
 
@@ -81,10 +86,10 @@ absl::StatusOr<GpuPool*> GpuHub::PoolFor(const void* data, int device, bool send
   for (const auto& pool : pools_) {
     if (pool->place() == *place) return pool.get();
   }
-  auto pool = GpuPool::Open(driver_, *place, slot_bytes_, slots_);
+  auto pool = GpuPool::Open(driver_, &patience_, *place, slot_bytes_, slots_);
   if (!pool.ok()) return pool.status();
   TCPX_INFO("GPU %d: %d slots of %d bytes pinned for %s, NUMA node %d", place->device, slots_, slot_bytes_,
-            sending ? "sending" : "receiving", place->numa_node);
+            place->direction(), place->numa_node);
   pools_.push_back(*std::move(pool));
   return pools_.back().get();
 }

@@ -44,6 +44,7 @@ class GpuHub {
   const GpuDriver* const driver_;
   const size_t slot_bytes_;
   const size_t slots_;
+  GpuPatience patience_;
 
   Mutex mutex_;
   std::vector<int> numa_nodes_ TCPX_GUARDED_BY(mutex_);

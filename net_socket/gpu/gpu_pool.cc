@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/status.h"
 
 namespace tcpx {
@@ -23,16 +24,18 @@ uint64_t Top(uint64_t before, uint32_t top) { return (((before >> 32) + 1) << 32
 
 }  // namespace
 
-GpuPool::GpuPool(const GpuDriver* driver, const GpuPlace& place, size_t slot_bytes)
-    : driver_(driver), place_(place), slot_bytes_(slot_bytes) {}
+GpuPool::GpuPool(const GpuDriver* driver, GpuPatience* patience, const GpuPlace& place, size_t slot_bytes)
+    : driver_(driver), patience_(patience), place_(place), slot_bytes_(slot_bytes) {}
 
-absl::StatusOr<std::unique_ptr<GpuPool>> GpuPool::Open(const GpuDriver* driver, const GpuPlace& place,
-                                                       size_t slot_bytes, size_t count) {
-  std::unique_ptr<GpuPool> pool(new GpuPool(driver, place, slot_bytes));
+absl::StatusOr<std::unique_ptr<GpuPool>> GpuPool::Open(const GpuDriver* driver, GpuPatience* patience,
+                                                       const GpuPlace& place, size_t slot_bytes, size_t count) {
+  std::unique_ptr<GpuPool> pool(new GpuPool(driver, patience, place, slot_bytes));
   GpuScope scope(*driver, place.context);
   if (!scope.status().ok()) return scope.status();
   absl::Status status =
       driver->Check(driver->api().stream_create(&pool->stream_, kCuStreamNonBlocking), "cuStreamCreate");
+  if (!status.ok()) return status;
+  status = driver->Check(driver->api().event_create(&pool->drained_, kCuEventDisableTiming), "cuEventCreate");
   if (!status.ok()) return status;
   MutexLock lock(pool->mutex_);
   auto memory = pool->Pin(slot_bytes * count);
@@ -47,10 +50,17 @@ absl::StatusOr<std::unique_ptr<GpuPool>> GpuPool::Open(const GpuDriver* driver, 
   return pool;
 }
 
-// The context may be gone, and the driver too: what fails here, fails.
+// The context may be gone, and the driver too: what fails here, fails. Waits for copies of a connection that was reset
+// while nobody could wait. Calls that end things may wait for a GPU that is stuck, and are left out then.
 GpuPool::~GpuPool() {
   const GpuApi& api = driver_->api();
-  if (stream_ != nullptr) AwaitCopies();  // Copies of a connection that was reset while nobody could wait.
+  if (stream_ != nullptr && !AwaitCopies()) {
+    size_t bytes = 0;
+    for (const Pinned& pinned : pinned_) bytes += pinned.bytes;
+    TCPX_WARN("GPU %d: %d bytes of pinned memory for %s are not freed: the GPU may still use them", place_.device,
+              bytes, place_.direction());
+    return;
+  }
   GpuScope scope(*driver_, place_.context);
   const bool usable = scope.status().ok();
   for (size_t i = 0; usable && i < count_; ++i) {
@@ -59,6 +69,7 @@ GpuPool::~GpuPool() {
   for (const auto& slot : extra_) {
     if (usable && slot->event != nullptr) (void)api.event_destroy(slot->event);
   }
+  if (usable && drained_ != nullptr) (void)api.event_destroy(drained_);
   if (usable && stream_ != nullptr) (void)api.stream_destroy(stream_);
   for (const Pinned& pinned : pinned_) Unpin(pinned);
 }
@@ -118,10 +129,38 @@ void GpuPool::GiveAll(GpuAllowance* owner) {
   }
 }
 
-// Where the context is gone, its copies are, too.
-void GpuPool::AwaitCopies() const {
+void GpuPool::Lose(GpuAllowance* owner) {
+  for (size_t i = 0; i < count_; ++i) {
+    const void* lent_to = owner;
+    (void)slots_[i].owner.compare_exchange_strong(lent_to, this, std::memory_order_relaxed);
+  }
+}
+
+// Where the context is gone, its copies are, too. An event that others record again comes later, and is as good: the
+// stream never has many copies before it. Where it can't be asked, the whole stream is.
+bool GpuPool::AwaitCopies() {
   GpuScope scope(*driver_, place_.context);
-  if (scope.status().ok()) (void)driver_->api().stream_synchronize(stream_);
+  if (!scope.status().ok()) return true;
+  const GpuApi& api = driver_->api();
+  bool recorded = true;
+  const auto over = [&] {
+    const int result = recorded ? api.event_query(drained_) : kCuNotReady;
+    if (result == kCuSuccess) return true;
+    return (!recorded || result != kCuNotReady) && api.stream_query(stream_) != kCuNotReady;
+  };
+  // First, what somebody has waited for in vain.
+  if (stuck_.load() && !patience_->Await(&stuck_, over)) return false;
+  recorded = api.event_record(drained_, stream_) == kCuSuccess;
+  const bool drained = patience_->Await(&stuck_, over);
+  if (!drained) WarnOfStuck();
+  return drained && !keeps_memory_.load();
+}
+
+void GpuPool::WarnOfStuck() const {
+  TCPX_WARN(
+      "GPU %d: copies for %s were not carried out within %.1f s (TCPX_PEER_TIMEOUT): does a kernel keep them back? "
+      "They may still use memory that NCCL believes is free",
+      place_.device, place_.direction(), patience_->seconds());
 }
 
 absl::Status GpuPool::PinExtra() {
@@ -176,7 +215,9 @@ absl::StatusOr<std::unique_ptr<GpuAllowance>> GpuAllowance::Open(GpuPool* pool) 
   return std::unique_ptr<GpuAllowance>(new GpuAllowance(pool, *own));
 }
 
-GpuAllowance::~GpuAllowance() { pool_->GiveExtra(own_); }
+GpuAllowance::~GpuAllowance() {
+  if (!own_lost_) pool_->GiveExtra(own_);
+}
 
 GpuSlot* GpuAllowance::Take() {
   if (shared_.fetch_add(1, std::memory_order_relaxed) < kShared) {
@@ -204,7 +245,13 @@ bool GpuAllowance::HasRoom() const {
 void GpuAllowance::Reset() {
   pool_->GiveAll(this);
   shared_.store(0, std::memory_order_relaxed);
-  own_free_.store(own_, std::memory_order_release);
+  if (!own_lost_) own_free_.store(own_, std::memory_order_release);
+}
+
+void GpuAllowance::Lose() {
+  own_lost_ = own_lost_ || own_free_.load(std::memory_order_acquire) == nullptr;
+  pool_->Lose(this);
+  Reset();
 }
 
 }  // namespace tcpx

@@ -4,7 +4,8 @@
 //          node, bounded. Each connection has one slot of its own in addition (GpuAllowance), so that slots which wait
 //          for one peer can't keep another connection from moving.
 // Threads: Take, Give and HasRoom: any, without a lock. All else at set-up and closing, under the pool's mutex.
-// Lifetime: a pool outlives the allowances; an allowance, the slots that it lends.
+// Lifetime: a pool outlives the allowances; an allowance, the slots that it lends. What a GPU that is stuck may still
+//          read or write is lost: it is lent to nobody again, and never freed.
 // Units:   bytes.
 // Errors:  kAborted with the driver's text, kResourceExhausted where the kernel gives no memory.
 #pragma once
@@ -19,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "net_socket/gpu/gpu_driver.h"
+#include "net_socket/gpu/gpu_patience.h"
 #include "net_socket/message/destination.h"
 #include "net_socket/message/request.h"
 
@@ -31,7 +33,7 @@ struct GpuSlot : PayloadPlace {
   SendRequest part;                    // sending: what the lanes are given
   SendRequest* message = nullptr;      // sending: whose part it is
   GpuSlot* next_filled = nullptr;      // receiving
-  std::atomic<GpuAllowance*> owner{};  // null: free, or an allowance's own
+  std::atomic<const void*> owner{};    // null: free, or an allowance's own; the pool: lost
   std::atomic<uint32_t> next_free{0};  // index + 1 in the pool's list
 };
 
@@ -42,6 +44,7 @@ struct GpuPlace {
   int numa_node = -1;  // -1: any
   bool sending = false;
 
+  const char* direction() const { return sending ? "sending" : "receiving"; }
   bool operator==(const GpuPlace& other) const {
     return context == other.context && device == other.device && numa_node == other.numa_node &&
            sending == other.sending;
@@ -51,11 +54,12 @@ struct GpuPlace {
 class GpuPool {
  public:
   // Pins `count` slots of `slot_bytes`, a multiple of the page size.
-  static absl::StatusOr<std::unique_ptr<GpuPool>> Open(const GpuDriver* driver, const GpuPlace& place,
-                                                       size_t slot_bytes, size_t count);
+  static absl::StatusOr<std::unique_ptr<GpuPool>> Open(const GpuDriver* driver, GpuPatience* patience,
+                                                       const GpuPlace& place, size_t slot_bytes, size_t count);
   ~GpuPool();
 
   const GpuDriver& driver() const { return *driver_; }
+  GpuPatience& patience() const { return *patience_; }
   const GpuPlace& place() const { return place_; }
   CuStream stream() const { return stream_; }
   size_t slot_bytes() const { return slot_bytes_; }
@@ -65,19 +69,24 @@ class GpuPool {
   void Give(GpuSlot* slot);
   // All that `owner` has taken, once nothing of them is in use.
   void GiveAll(GpuAllowance* owner);
+  // All that `owner` has taken: the GPU may still use it.
+  void Lose(GpuAllowance* owner);
 
-  // Returns once no copy of this pool that was started before is under way. Waits: for deregMr and closing only.
-  void AwaitCopies() const;
+  // Returns once no copy of this pool that was started before is under way. Waits: for deregMr and closing only. False:
+  // the GPU has not carried them out within the patience, and may still.
+  bool AwaitCopies();
 
   // Takes one more slot, and gives it back. Pins memory where none was handed back before.
   absl::StatusOr<GpuSlot*> TakeExtra();
   void GiveExtra(GpuSlot* slot);
+  // Instead of GiveExtra: the GPU may still use it, and the pool's memory outlives the pool.
+  void LoseExtra() { keeps_memory_.store(true); }
   // `count` more of TakeExtra pin nothing, whatever others reserve, until ForgoExtra of as many.
   absl::Status ReserveExtra(size_t count);
   void ForgoExtra(size_t count);
 
  private:
-  GpuPool(const GpuDriver* driver, const GpuPlace& place, size_t slot_bytes);
+  GpuPool(const GpuDriver* driver, GpuPatience* patience, const GpuPlace& place, size_t slot_bytes);
 
   struct Pinned {
     char* data;
@@ -88,11 +97,16 @@ class GpuPool {
   void Unpin(const Pinned& pinned);
   absl::Status PrepareSlot(GpuSlot* slot, char* data);
   absl::Status PinExtra() TCPX_REQUIRES(mutex_);
+  void WarnOfStuck() const;
 
   const GpuDriver* const driver_;
+  GpuPatience* const patience_;
   const GpuPlace place_;
   const size_t slot_bytes_;
   CuStream stream_ = nullptr;
+  CuEvent drained_ = nullptr;  // of who awaits the copies
+  std::atomic<bool> stuck_{false};
+  std::atomic<bool> keeps_memory_{false};
   size_t count_ = 0;
   std::unique_ptr<GpuSlot[]> slots_;
   // A stack: index + 1 of its top, 0 where it is empty; above it a count, so that a top that was taken and given back
@@ -121,6 +135,8 @@ class GpuAllowance {
   bool HasRoom() const;
   // Takes back all slots that are still lent. No thread and no copy may use them afterwards.
   void Reset();
+  // Instead of Reset: copies may use them.
+  void Lose();
 
  private:
   GpuAllowance(GpuPool* pool, GpuSlot* own) : pool_(pool), own_(own), own_free_(own) {}
@@ -128,7 +144,8 @@ class GpuAllowance {
   GpuPool* const pool_;
   GpuSlot* const own_;
   std::atomic<GpuSlot*> own_free_;  // null while it is lent
-  std::atomic<int> shared_{0};      // slots of the pool that are lent
+  bool own_lost_ = false;
+  std::atomic<int> shared_{0};  // slots of the pool that are lent
 };
 
 }  // namespace tcpx

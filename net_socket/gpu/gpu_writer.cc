@@ -1,13 +1,10 @@
 #include "net_socket/gpu/gpu_writer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/clock.h"
 
 namespace tcpx {
 namespace {
@@ -17,8 +14,6 @@ constexpr size_t kWords = 64;
 // Additions that are not written: a receiver takes no more of its peer's meanwhile.
 constexpr size_t kAdditionsMax = 1024;
 constexpr size_t kWordsBytes = kWords * sizeof(uint64_t);
-// From one look at the stream to the next, of a thread that waits for it. A guess.
-constexpr unsigned kNapUs = 50;
 
 CuAddress Address(const void* data) { return reinterpret_cast<CuAddress>(data); }
 
@@ -41,10 +36,12 @@ absl::StatusOr<std::unique_ptr<GpuWriter>> GpuWriter::Open(GpuPool* pool) {
 
 // The context may be gone, and the driver too: what fails here, fails. Groups have waited for what they gave.
 GpuWriter::~GpuWriter() {
-  if (stream_ != nullptr) {
-    GpuScope scope(pool_->driver(), context());
-    if (scope.status().ok()) (void)api().stream_destroy(stream_);
+  if (stream_ != nullptr && !Await().ok()) {
+    pool_->LoseExtra();
+    return;
   }
+  GpuScope scope(pool_->driver(), context());
+  if (stream_ != nullptr && scope.status().ok()) (void)api().stream_destroy(stream_);
   pool_->GiveExtra(slot_);
 }
 
@@ -161,11 +158,6 @@ absl::Status GpuWriter::Poll(uint64_t* steps) {
   return status;
 }
 
-bool GpuWriter::idle() const {
-  MutexLock lock(mutex_);
-  return done_.number == last_;
-}
-
 absl::Status GpuWriter::Move() {
   if (marked_) {
     const int result = api().event_query(slot_->event);
@@ -187,31 +179,23 @@ absl::Status GpuWriter::Move() {
 
 // Where the context is gone, its copies are, too. After an error nothing more is given to the stream.
 bool GpuWriter::Over(uint64_t until) {
+  MutexLock lock(mutex_);
   GpuScope scope(pool_->driver(), context());
   if (!scope.status().ok()) return true;
   if (status_.ok()) Move().IgnoreError();
-  if (status_.ok()) return done_.number >= until;
-  if (!drains_ && api().event_record(slot_->event, stream_) != kCuSuccess) return true;
-  drains_ = true;
-  return api().event_query(slot_->event) != kCuNotReady;
+  return status_.ok() ? done_.number >= until : api().stream_query(stream_) != kCuNotReady;
 }
 
-absl::Status GpuWriter::Await(int64_t patience_ns) {
+absl::Status GpuWriter::Await() {
   const uint64_t until = last();
-  int64_t moved_ns = MonotonicNanos();
-  for (uint64_t steps = 0;; usleep(kNapUs)) {
-    MutexLock lock(mutex_);
-    if (Over(until)) return absl::OkStatus();
-    if (std::exchange(steps, done_.steps) != done_.steps) moved_ns = MonotonicNanos();
-    if (!stuck_ && MonotonicNanos() - moved_ns < patience_ns) continue;
-    stuck_ = true;
-    const absl::Status stuck = absl::AbortedError(
-        absl::StrFormat("the GPU has not carried out copies of one-sided transfers for %.1f s (TCPX_PEER_TIMEOUT): "
-                        "does a kernel keep them back?",
-                        static_cast<double>(patience_ns) * 1e-9));
-    if (status_.ok()) status_ = stuck;
-    return stuck;
-  }
+  if (pool_->patience().Await(&stuck_, [this, until] { return Over(until); })) return absl::OkStatus();
+  const absl::Status stuck = absl::AbortedError(
+      absl::StrFormat("the GPU has not carried out copies of one-sided transfers for %.1f s (TCPX_PEER_TIMEOUT): "
+                      "does a kernel keep them back?",
+                      pool_->patience().seconds()));
+  MutexLock lock(mutex_);
+  if (status_.ok()) status_ = stuck;
+  return stuck;
 }
 
 void GpuWriter::Forget(const char* data, size_t bytes) {

@@ -9,11 +9,12 @@
 //   number = writer.last(); ... writer.Poll() ... writer.Reached(number)
 // Threads: any. Await waits, without the lock: other groups go on meanwhile.
 // Lifetime: the hub's. Memory that it is given is in use until it is reached.
-// Units:   bytes; nanoseconds.
+// Units:   bytes.
 // Errors:  kAborted with the driver's text, or that the GPU carries out nothing; the first one sticks.
 // Source:  CUDA Driver API, cuStreamWriteValue64: a barrier for all earlier writes comes before it unless forbidden.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -54,11 +55,9 @@ class GpuWriter {
   bool Reached(uint64_t number) const;
   // *steps: how much the stream has carried out.
   absl::Status Poll(uint64_t* steps);
-  // All that was given is in the memory.
-  bool idle() const;
   // Returns once all that was given before is in the memory, or never will be. For deregMr and closing only. An error:
-  // the GPU has not carried it out within `patience_ns`, and may still; nobody waits for that again.
-  absl::Status Await(int64_t patience_ns);
+  // the GPU has not carried it out within the pool's patience, and may still; nobody waits for that again.
+  absl::Status Await();
   // Words there may be anybody's from now on.
   void Forget(const char* data, size_t bytes);
 
@@ -83,7 +82,7 @@ class GpuWriter {
   absl::Status Step(int result, const char* call) TCPX_REQUIRES(mutex_);
   absl::Status Move() TCPX_REQUIRES(mutex_);
   // Nothing that was given up to number `until` is under way.
-  bool Over(uint64_t until) TCPX_REQUIRES(mutex_);
+  bool Over(uint64_t until);
   absl::Status BeginAdditions() TCPX_REQUIRES(mutex_);
   absl::Status EndAdditions() TCPX_REQUIRES(mutex_);
   // Null: no room.
@@ -92,6 +91,7 @@ class GpuWriter {
   GpuPool* const pool_;
   GpuSlot* const slot_;  // words that are read, then the ring; its event is the mark's
   CuStream stream_ = nullptr;
+  std::atomic<bool> stuck_{false};
 
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
@@ -99,8 +99,6 @@ class GpuWriter {
   uint64_t steps_ TCPX_GUARDED_BY(mutex_) = 0;      // given to the stream
   uint64_t ring_head_ TCPX_GUARDED_BY(mutex_) = 0;  // grows for ever
   bool marked_ TCPX_GUARDED_BY(mutex_) = false;     // the event is on its way to `mark_`
-  bool drains_ TCPX_GUARDED_BY(mutex_) = false;     // the event is the last step of a stream that has failed
-  bool stuck_ TCPX_GUARDED_BY(mutex_) = false;      // somebody has waited in vain
   Mark mark_ TCPX_GUARDED_BY(mutex_);
   Mark done_ TCPX_GUARDED_BY(mutex_);
   std::deque<Addition> additions_ TCPX_GUARDED_BY(mutex_);               // not written

@@ -113,10 +113,10 @@ absl::Status ReceiveStaging::CopyStrided(CuAddress to, const char* from, size_t 
 }
 
 void ReceiveStaging::Abandon() {
-  if (copying_begin_ != copying_end_) pool().AwaitCopies();
+  const bool over = copying_begin_ == copying_end_ || pool().AwaitCopies();
   copying_begin_ = copying_end_;
   filled_.store(nullptr, std::memory_order_relaxed);
-  slots_->Reset();
+  over ? slots_->Reset() : slots_->Lose();
 }
 
 }  // namespace tcpx

@@ -26,13 +26,14 @@ class ReceiveStaging final : public PayloadSink {
   PayloadPlace* Take(const PayloadPlace& wanted) override;
   void Filled(PayloadPlace* place) override;
 
-  const GpuPool& pool() const { return slots_->pool(); }
+  GpuPool& pool() const { return slots_->pool(); }
   bool HasRoom() const { return slots_->HasRoom(); }
   // True exactly when nothing that lanes have filled has still to land.
   bool idle() const { return filled_.load(std::memory_order_acquire) == nullptr && copying_begin_ == copying_end_; }
   // Starts copies out of filled slots, and counts as landed what has been copied.
   absl::Status Poll();
-  // The comm has failed and no thread moves its lanes: returns once no copy writes GPU memory.
+  // The comm has failed and no thread moves its lanes: returns once no copy writes GPU memory. With a GPU that is stuck
+  // the slots are lost instead.
   void Abandon();
 
  private:

@@ -95,13 +95,13 @@ SendRequest* SendStaging::TakeReady() {
 }
 
 void SendStaging::Abandon() {
-  if (!steps_.empty()) pool().AwaitCopies();
+  const bool over = steps_.empty() || pool().AwaitCopies();
   while (!steps_.empty()) steps_.Pop();
   while (!waiting_.empty()) waiting_.Pop();
   ready_ = 0;
   copied_ = 0;
   posted_count_ = 0;
-  slots_->Reset();
+  over ? slots_->Reset() : slots_->Lose();
 }
 
 }  // namespace tcpx

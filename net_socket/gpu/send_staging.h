@@ -26,7 +26,7 @@ class SendStaging {
   // Room for `messages` at once.
   SendStaging(std::unique_ptr<GpuAllowance> slots, int messages);
 
-  const GpuPool& pool() const { return slots_->pool(); }
+  GpuPool& pool() const { return slots_->pool(); }
   // True exactly when nothing that was pushed has still to be posted.
   bool idle() const { return waiting_.empty() && steps_.empty(); }
   void Push(SendRequest* message, bool on_gpu);
@@ -34,7 +34,8 @@ class SendStaging {
   absl::Status Poll();
   // What to post next, a part or a whole message in host memory; null: nothing yet.
   SendRequest* TakeReady();
-  // The comm has failed and no thread moves its lanes: returns once no copy reads GPU memory or writes a slot.
+  // The comm has failed and no thread moves its lanes: returns once no copy reads GPU memory or writes a slot. With a
+  // GPU that is stuck the slots are lost instead.
   void Abandon();
 
  private:

@@ -1,18 +1,8 @@
 #include "net_socket/plugin/open_objects.h"
 
-#include <string>
 #include <utility>
 
-#include "common/log.h"
-
 namespace tcpx {
-
-absl::Status ForkGuard::Refusal() const {
-  const absl::Status refusal = absl::UnknownError(
-      "tcpx can't be used in a forked child: start the process anew (exec, or the spawn start method)");
-  if (!warned_.exchange(true)) TCPX_WARN("%s", std::string(refusal.message()));
-  return refusal;
-}
 
 ListenComm* OpenObjects::Add(std::unique_ptr<ListenComm> listen) {
   ListenComm* raw = listen.get();

@@ -41,7 +41,7 @@ absl::Status Logged(absl::Status status) {
 const Settings& Plugin::settings() {
   if (settings_ == nullptr) {
     settings_ = std::make_unique<Settings>();
-    fork_guard_.SetProtects(settings_->protects());
+    guard_.SetProtects(settings_->protects());
   }
   return *settings_;
 }
@@ -54,9 +54,9 @@ AnnouncedDevices& Plugin::devices() {
 }
 
 absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
-  absl::Status usable = fork_guard_.Usable();
-  if (fork_guard_.shows_device()) return RefusedContext();
-  if (!usable.ok()) return usable;
+  const CallGuard::Pass pass(&guard_);
+  if (guard_.shows_device()) return RefusedContext();
+  if (!pass.ok()) return pass.Refusal();
   MutexLock lock(mutex_);
   contexts_.OfferLog(options.log);
   if (options.api_version <= 10 && contexts_.legacy() != nullptr) {
@@ -74,7 +74,8 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
 }
 
 absl::Status Plugin::DestroyContext(Context* context) {
-  if (context == nullptr || fork_guard_.forked()) return absl::OkStatus();
+  const CallGuard::Pass pass(&guard_);
+  if (context == nullptr || !pass.ok()) return absl::OkStatus();
   std::vector<Comm*> comms;
   std::vector<ListenComm*> listens;
   {
@@ -84,7 +85,7 @@ absl::Status Plugin::DestroyContext(Context* context) {
     listens.assign(context->listens.begin(), context->listens.end());
   }
   for (Comm* comm : comms) CloseComm(comm);
-  for (ListenComm* listen : listens) CloseListen(listen);
+  for (ListenComm* listen : listens) EndListen(listen);
   const bool aborted = EndContext(context);
   // Threads that have nothing left to do get the time to end, so that nothing of them is left. What lingers of other
   // connections is served in the background, until the library is unloaded.
@@ -108,18 +109,18 @@ bool Plugin::EndContext(Context* context) {
 }
 
 absl::StatusOr<int> Plugin::DeviceCount() {
-  absl::Status usable = fork_guard_.Usable();
-  if (fork_guard_.shows_device()) return 1;
-  if (!usable.ok()) return usable;
+  const CallGuard::Pass pass(&guard_);
+  if (guard_.shows_device()) return 1;
+  if (!pass.ok()) return pass.Refusal();
   MutexLock lock(mutex_);
   const int count = devices().table().count();
   return count == 0 && settings().protects() ? 1 : count;
 }
 
 absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
-  absl::Status usable = fork_guard_.Usable();
-  if (device == 0 && fork_guard_.shows_device()) return NoDevice();
-  if (!usable.ok()) return usable;
+  const CallGuard::Pass pass(&guard_);
+  if (device == 0 && guard_.shows_device()) return NoDevice();
+  if (!pass.ok()) return pass.Refusal();
   MutexLock lock(mutex_);
   if (device == 0 && devices().table().count() == 0 && settings().protects()) return NoDevice();
   absl::Status known = devices().Check(device);
@@ -128,8 +129,8 @@ absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
 }
 
 absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int> children) {
-  absl::Status usable = fork_guard_.Usable();
-  if (!usable.ok()) return usable;
+  const CallGuard::Pass pass(&guard_);
+  if (!pass.ok()) return pass.Refusal();
   MutexLock lock(mutex_);
   auto made = devices().table().Fuse(children);
   // No warning: NCCL offers what it could merge without being asked to, and goes on.
@@ -145,8 +146,9 @@ absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport(int device) {
   demand.first_device = device;
   const GpuDriver* const driver = devices().gpu_driver();
   auto gpu = driver == nullptr ? nullptr : std::make_unique<GpuHub>(driver, options);
+  if (lane_notes_ == nullptr) lane_notes_ = std::make_unique<LaneNotes>();
   auto transport = Transport::Start(options, PlanThreads(settings().cpu_facts(), demand, options), settings().secret(),
-                                    &lane_notes_, std::move(gpu));
+                                    lane_notes_.get(), std::move(gpu));
   if (stats_ == nullptr) {
     StatsSettings wanted{options.stats, options.stats_dir, options.stats_socket, options.stats_lanes};
     if (wanted.any()) stats_ = std::make_shared<StatsHub>(std::move(wanted));
@@ -168,8 +170,8 @@ absl::StatusOr<TransportUse> Plugin::Use(Context* context, int device) {
 }
 
 absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* handle) {
-  absl::Status usable = fork_guard_.Usable();
-  if (!usable.ok()) return usable;
+  const CallGuard::Pass pass(&guard_);
+  if (!pass.ok()) return pass.Refusal();
   MutexLock lock(mutex_);
   absl::Status known = devices().Check(device);
   if (!known.ok()) return Logged(known);
@@ -225,8 +227,8 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
 }
 
 absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle, const ConnectOptions& options) {
-  absl::Status usable = fork_guard_.Usable();
-  if (!usable.ok()) return usable;
+  const CallGuard::Pass pass(&guard_);
+  if (!pass.ok()) return pass.Refusal();
   char* key_at = static_cast<char*>(handle) + kHandleKeyOffset;
   uint64_t key;
   std::memcpy(&key, key_at, sizeof(key));
@@ -257,8 +259,8 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
 }
 
 absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
-  absl::Status usable = fork_guard_.Usable();
-  if (!usable.ok()) return usable;
+  const CallGuard::Pass pass(&guard_);
+  if (!pass.ok()) return pass.Refusal();
   auto comm = listen->acceptor->Accept(listen->listening);
   if (!comm.ok() || *comm == nullptr) {
     absl::Status failed = listen->context->Failure();
@@ -277,7 +279,11 @@ Comm* Plugin::Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse u
 }
 
 void Plugin::CloseListen(ListenComm* listen) {
-  if (listen == nullptr || fork_guard_.forked()) return;
+  const CallGuard::Pass pass(&guard_);
+  if (pass.ok()) EndListen(listen);
+}
+
+void Plugin::EndListen(ListenComm* listen) {
   std::unique_ptr<ListenComm> owned;
   {
     MutexLock lock(mutex_);
@@ -290,27 +296,16 @@ void Plugin::CloseListen(ListenComm* listen) {
 }
 
 absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
-  absl::Status usable = fork_guard_.Usable();
+  absl::Status usable = guard_.Usable();
   if (!usable.ok()) return usable;
   auto region = comm->RegisterMemory(data, bytes, type);
   if (!region.ok()) comm->ReportMisuse(region.status().message());
   return region;
 }
 
-void Plugin::DeregisterMemory(Comm* comm, MemoryRegion* region) {
-  if (!fork_guard_.forked()) comm->DeregisterMemory(region);
-}
-
-void Plugin::Fail(Comm* comm, const absl::Status& status) {
-  if (!fork_guard_.forked()) comm->FailFound(status);
-}
-
-void Plugin::Adopt(Comm* comm) {
-  if (!fork_guard_.forked()) comm->Adopt();
-}
-
 std::optional<RmaLimits> Plugin::OfferRma() {
-  if (fork_guard_.forked()) return std::nullopt;
+  const CallGuard::Pass pass(&guard_);
+  if (!pass.ok()) return std::nullopt;
   MutexLock lock(mutex_);
   const Options& options = settings().options();
   if (!options.rma) return std::nullopt;
@@ -326,13 +321,9 @@ std::optional<RmaLimits> Plugin::OfferRma() {
   return limits;
 }
 
-void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {
-  if (!fork_guard_.forked()) comm->ReportMisuse(text);
-}
-
 absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
   *request = nullptr;
-  if (fork_guard_.forked()) return fork_guard_.Usable();
+  if (guard_.forked()) return guard_.Usable();
   absl::Status status = static_cast<SendComm*>(comm)->Send(args, request);
   LogMisuse(comm, status);
   return status;
@@ -340,7 +331,7 @@ absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
 
 absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** request) {
   *request = nullptr;
-  if (fork_guard_.forked()) return fork_guard_.Usable();
+  if (guard_.forked()) return guard_.Usable();
   absl::Status status = static_cast<ReceiveComm*>(comm)->Receive(args, request);
   LogMisuse(comm, status);
   return status;
@@ -354,7 +345,7 @@ absl::Status Plugin::Flush(Comm*, const FlushArgs&, Request** request) {
 
 absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   *done = false;
-  if (fork_guard_.forked()) return fork_guard_.Usable();
+  if (guard_.forked()) return guard_.Usable();
   Comm* const comm = request->comm;  // The request may be another's after the call.
   absl::Status status = comm->Test(request, done, sizes);
   LogMisuse(comm, status);
@@ -373,27 +364,36 @@ void Plugin::CloseComm(Comm* comm) {
 }
 
 void Plugin::CloseSend(Comm* comm) {
-  if (comm != nullptr && !fork_guard_.forked()) CloseComm(comm);
+  const CallGuard::Pass pass(&guard_);
+  if (pass.ok()) CloseComm(comm);
 }
-
-void Plugin::CloseReceive(Comm* comm) { CloseSend(comm); }
 
 ContextStatistics Plugin::Statistics(Context* context) {
   MutexLock lock(mutex_);
   return context->Statistics();
 }
 
-void Plugin::Unload(bool in_use) {
-  if (fork_guard_.forked()) return;
+bool Plugin::Unload(absl::FunctionRef<bool()> has_groups) {
+  if (guard_.forked()) return false;
+  const auto unused = [&] {
+    if (has_groups()) return false;
+    MutexLock lock(mutex_);
+    return objects_.no_comms();
+  };
+  // Asked again: a call that was inside may have made one.
+  const bool over = unused() && guard_.End(kSoonNs) && unused();
+  if (!over) guard_.Reopen();
   MutexLock lock(mutex_);
-  if (transport_users_.transport() != nullptr && !in_use) objects_.CloseListens();
-  transport_users_.End(in_use);
-}
-
-bool Plugin::Unused() {
-  if (fork_guard_.forked()) return false;
-  MutexLock lock(mutex_);
-  return objects_.no_comms();
+  if (over && transport_users_.transport() != nullptr) objects_.CloseListens();
+  transport_users_.End(!over);
+  if (!over) return false;
+  objects_ = OpenObjects();
+  contexts_ = ContextTable();
+  stats_.reset();
+  lane_notes_.reset();
+  devices_.reset();
+  settings_.reset();
+  return true;
 }
 
 }  // namespace tcpx

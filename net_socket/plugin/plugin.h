@@ -13,9 +13,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/plugin/announced_devices.h"
+#include "net_socket/plugin/call_guard.h"
 #include "net_socket/plugin/context_table.h"
 #include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
@@ -38,31 +40,38 @@ class Plugin final : public PluginApi {
   absl::StatusOr<Comm*> Connect(Context* context, int device, void* handle, const ConnectOptions& options) override;
   absl::StatusOr<Comm*> Accept(ListenComm* listen) override;
   absl::StatusOr<MemoryRegion*> RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) override;
-  void DeregisterMemory(Comm* comm, MemoryRegion* region) override;
+  void DeregisterMemory(Comm* comm, MemoryRegion* region) override {
+    if (!guard_.forked()) comm->DeregisterMemory(region);
+  }
   absl::Status Send(Comm* comm, const SendArgs& args, Request** request) override;
   absl::Status Receive(Comm* comm, const ReceiveArgs& args, Request** request) override;
   absl::Status Flush(Comm* comm, const FlushArgs& args, Request** request) override;
   absl::Status Test(Request* request, bool* done, int* sizes) override;
   void CloseSend(Comm* comm) override;
-  void CloseReceive(Comm* comm) override;
+  void CloseReceive(Comm* comm) override { CloseSend(comm); }
   void CloseListen(ListenComm* listen) override;
-  void Fail(Comm* comm, const absl::Status& status) override;
-  void Adopt(Comm* comm) override;
-  bool HasFailed(Comm* comm) override { return fork_guard_.forked() || comm->failed(); }
-  void ReportMisuse(Comm* comm, absl::string_view text) override;
+  void Fail(Comm* comm, const absl::Status& status) override {
+    if (!guard_.forked()) comm->FailFound(status);
+  }
+  void Adopt(Comm* comm) override {
+    if (!guard_.forked()) comm->Adopt();
+  }
+  bool HasFailed(Comm* comm) override { return guard_.forked() || comm->failed(); }
+  void ReportMisuse(Comm* comm, absl::string_view text) override {
+    if (!guard_.forked()) comm->ReportMisuse(text);
+  }
 
   // Nothing: no one-sided transfers here.
   std::optional<RmaLimits> OfferRma();
 
-  // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER. `in_use`: threads of the
-  // application may still be inside, and find all as it was.
-  void Unload(bool in_use);
+  // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER. True: nobody uses it,
+  // nothing is left of it, and later calls are refused. False: there are comms, or `has_groups` says that there are
+  // groups of one-sided transfers: threads of the application may still be inside, and find all as it was.
+  bool Unload(absl::FunctionRef<bool()> has_groups);
   // What a living context's connections have moved so far.
   ContextStatistics Statistics(Context* context);
-  // True exactly when no comm is left.
-  bool Unused();
   // In the child after a fork: every later call is refused.
-  void DisableInChild() { fork_guard_.Disable(); }
+  void DisableInChild() { guard_.Disable(); }
 
  private:
   // Read with the first need of them.
@@ -78,18 +87,20 @@ class Plugin final : public PluginApi {
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options)
       TCPX_REQUIRES(mutex_);
   Comm* Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use) TCPX_REQUIRES(mutex_);
+  // Nothing where it was closed before, or is none.
   void CloseComm(Comm* comm);
+  void EndListen(ListenComm* listen);
 
   const std::string sysfs_root_;
-  ForkGuard fork_guard_;
+  CallGuard guard_;
 
   Mutex mutex_;  // never taken while a message is moved
   RmaCounts rma_counts_;
   // What the transports borrow, and what holds a TransportUse, are in the order of their lives.
   std::unique_ptr<Settings> settings_ TCPX_GUARDED_BY(mutex_);
   std::unique_ptr<AnnouncedDevices> devices_ TCPX_GUARDED_BY(mutex_);
-  LaneNotes lane_notes_;                                     // the lanes' own
-  std::shared_ptr<StatsHub> stats_ TCPX_GUARDED_BY(mutex_);  // null: nobody asks for statistics
+  std::unique_ptr<LaneNotes> lane_notes_ TCPX_GUARDED_BY(mutex_);  // null: no transport has run
+  std::shared_ptr<StatsHub> stats_ TCPX_GUARDED_BY(mutex_);        // null: nobody asks for statistics
   TransportUsers transport_users_ TCPX_GUARDED_BY(mutex_);
   ContextTable contexts_ TCPX_GUARDED_BY(mutex_);
   OpenObjects objects_ TCPX_GUARDED_BY(mutex_);

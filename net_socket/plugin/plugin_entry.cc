@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <new>
 
 #include "common/fd.h"
 #include "common/log.h"
@@ -23,9 +24,13 @@ __attribute__((weak, visibility("hidden"))) void __freeres();
 namespace tcpx {
 namespace {
 
+// Where the two objects are, which are never destroyed: at exit a thread may call at any time, and is refused.
+alignas(Plugin) char g_plugin_place[sizeof(Plugin)];
+alignas(Rma) char g_rma_place[sizeof(Rma)];
 std::atomic<Plugin*> g_plugin{nullptr};
 std::atomic<Rma*> g_rma{nullptr};
 bool g_forked = false;  // this process is a child of one that used the library
+bool g_in_use = false;  // after the end: threads may be inside
 
 void DisableInForkedChild() {
   Plugin* plugin = g_plugin.load(std::memory_order_relaxed);
@@ -40,7 +45,12 @@ void DisableInForkedChild() {
 Plugin* MakePlugin() {
   // glibc forgets the handler when the library is unloaded.
   pthread_atfork(nullptr, nullptr, &DisableInForkedChild);
-  return new Plugin;
+  return new (g_plugin_place) Plugin;
+}
+
+bool HasGroups() {
+  Rma* const rma = g_rma.load(std::memory_order_acquire);
+  return rma != nullptr && !rma->Unused();
 }
 
 // Runs at dlclose and at exit. NCCL's threads may still be inside the plugin at exit, so that comms are left as they
@@ -50,21 +60,13 @@ __attribute__((destructor)) void UnloadPlugin() {
   if (plugin == nullptr) return;
   Rma* const rma = g_rma.load(std::memory_order_acquire);
   if (rma != nullptr) rma->EndThread();
-  // A group that is connecting has no comm yet, and a thread inside.
-  const bool in_use = !plugin->Unused() || (rma != nullptr && !rma->Unused());
-  plugin->Unload(in_use);
-  if (!in_use) {
-    g_rma.store(nullptr);
-    delete rma;
-    g_plugin.store(nullptr);
-    delete plugin;
-  }
+  g_in_use = !plugin->Unload(&HasGroups);
 }
 
 #ifdef TCPX_OWN_LIBSTDCXX
 // The lowest priority there is runs last, after static destructors. Where threads may still be inside nothing is freed.
 __attribute__((destructor(101))) void FreeExceptionPool() {
-  if (__gnu_cxx::__freeres != nullptr && g_plugin.load(std::memory_order_acquire) == nullptr) __gnu_cxx::__freeres();
+  if (__gnu_cxx::__freeres != nullptr && !g_in_use) __gnu_cxx::__freeres();
 }
 #endif
 
@@ -97,7 +99,7 @@ RmaApi& TheRma() {
   MutexLock lock(mutex);
   rma = g_rma.load(std::memory_order_acquire);
   if (rma == nullptr) {
-    rma = new Rma(plugin, [plugin] { return plugin->OfferRma(); });
+    rma = new (g_rma_place) Rma(plugin, [plugin] { return plugin->OfferRma(); });
     g_rma.store(rma, std::memory_order_release);
   }
   return *rma;

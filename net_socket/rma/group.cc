@@ -99,13 +99,17 @@ void RmaGroup::EndContexts(RmaContexts* contexts) {
     for (RmaSender& sender : senders_) sender.Close();
     for (auto& receiver : receivers_) receiver->Close();
   }
-  const absl::Status stuck = gpu_.Await(limits_.peer_timeout_ns);
-  if (!stuck.ok()) Fail(stuck, nullptr, ", here").IgnoreError();
+  AwaitGpu();
   requests_.Disown(contexts);
   counts_.SetUnderWay(requests_.taken());
   gets_.Disown();
   const auto is_it = [contexts](const auto& one) { return one.get() == contexts; };
   contexts_.all.erase(std::remove_if(contexts_.all.begin(), contexts_.all.end(), is_it), contexts_.all.end());
+}
+
+void RmaGroup::AwaitGpu() {
+  const absl::Status stuck = gpu_.Await(mutex_);
+  if (!stuck.ok()) Fail(stuck, nullptr, ", here").IgnoreError();
 }
 
 absl::StatusOr<RmaHandle> RmaGroup::Register(void* data, size_t bytes, MemoryType type, RmaUse use) {
@@ -116,23 +120,21 @@ absl::StatusOr<RmaHandle> RmaGroup::Register(void* data, size_t bytes, MemoryTyp
   return regions_.Add(data, bytes, *kind, use);
 }
 
+// A region that is not in the table gets nothing more, while the mutex is given up too.
 void RmaGroup::Deregister(RmaHandle handle) {
   MutexLock lock(mutex_);
-  const RmaRegion* const region = regions_.Find(handle);
-  if (region == nullptr) return;
-  const uint32_t id = region->id;
+  const auto region = regions_.Take(handle);
+  if (!region.has_value()) return;
   for (RmaSender& sender : senders_) {
-    const absl::Status lost = sender.Forget(id, failed() ? 0 : limits_.linger_ns);
+    const absl::Status lost = sender.Forget(region->id, failed() ? 0 : limits_.linger_ns);
     if (!lost.ok()) Fail(lost, sender.comm(), ", here").IgnoreError();
   }
-  for (auto& receiver : receivers_) receiver->Forget(id);
-  const absl::Status stuck = gpu_.Await(limits_.peer_timeout_ns);
-  if (!stuck.ok()) Fail(stuck, nullptr, ", here").IgnoreError();
-  gpu_.Forget(*region);
-  if (gets_.Uses(id)) {
+  for (auto& receiver : receivers_) receiver->Forget(region->id);
+  if (gets_.Uses(region->id)) {
     Fail(absl::UnavailableError("memory was deregistered while a get was under way"), nullptr, ", here").IgnoreError();
   }
-  regions_.Remove(handle);
+  AwaitGpu();
+  gpu_.Forget(*region);
 }
 
 absl::Status RmaGroup::CheckPlace(const RmaContexts& contexts, int context, uint32_t rank) const {
@@ -217,13 +219,13 @@ absl::Status RmaGroup::Progress() {
   return Move(&moved);
 }
 
-void RmaGroup::Tick(bool* moved, bool* copies) {
+bool RmaGroup::Tick(bool* moved) {
   const uint32_t calls = calls_.now.load(std::memory_order_relaxed);
-  if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return;
+  if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return false;
   MutexLock lock(mutex_, std::adopt_lock);
-  if (!Move(moved).ok() || gpu_.writer() == nullptr) return;
+  if (!Move(moved).ok() || gpu_.writer() == nullptr) return false;
   const auto waits = [](const auto& receiver) { return receiver->waits(); };
-  *copies = *copies || !gpu_.idle() || !Quiet() || std::any_of(receivers_.begin(), receivers_.end(), waits);
+  return !gpu_.idle() || !Quiet() || std::any_of(receivers_.begin(), receivers_.end(), waits);
 }
 
 absl::Status RmaGroup::Accept(bool* moved) {
@@ -386,8 +388,7 @@ void RmaGroup::Close() {
     }
     for (RmaSender& sender : senders_) sender.Close();
     for (auto& receiver : receivers_) receiver->Close();
-    const absl::Status stuck = gpu_.Await(limits_.peer_timeout_ns);
-    if (!stuck.ok()) Fail(stuck, nullptr, ", here").IgnoreError();
+    AwaitGpu();
     for (const auto& [handle, region] : regions_.all()) gpu_.Forget(region);
     counts_.Log(rank_, senders_.size());
     break;

@@ -44,7 +44,6 @@ class RmaGroup final : public RmaReceiver::Owner {
 
   // Connects to the next rank and waits until it has answered: a ring that can't be reached fails here.
   absl::Status Reach();
-  Context* context() const { return context_; }
 
   // As nccl/rma_api.h says:
   RmaContexts* OpenContexts(int count, int traffic_class);
@@ -56,9 +55,9 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Test(RmaRequest* request, bool* done);
   absl::Status Progress();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved, in *copies where
+  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved. Returns whether
   // copies of GPU memory may be under way, which only this looks at.
-  void Tick(bool* moved, bool* copies);
+  bool Tick(bool* moved);
   void Close();
 
  private:
@@ -90,6 +89,9 @@ class RmaGroup final : public RmaReceiver::Owner {
   void SayBye() TCPX_REQUIRES(mutex_);
   void WarnOfWaiting() const TCPX_REQUIRES(mutex_);
   void EndContexts(RmaContexts* contexts) TCPX_REQUIRES(mutex_);
+  // Returns once nothing that the GPU was given before touches memory, or with the group failed. Gives the mutex up
+  // meanwhile.
+  void AwaitGpu() TCPX_REQUIRES(mutex_);
 
   PluginApi* const net_;
   const RmaLimits limits_;

@@ -85,13 +85,14 @@ absl::Status GroupGpu::Poll(bool* moved) {
   return status;
 }
 
-bool GroupGpu::idle() const { return writer_ == nullptr || writer_->idle(); }
-
-absl::Status GroupGpu::Await(int64_t patience_ns) {
+// What is lost of a writer that has failed is never done: its groups fail, too.
+absl::Status GroupGpu::Await(Mutex& mutex) {
   if (writer_ == nullptr) return absl::OkStatus();
-  const absl::Status status = writer_->Await(patience_ns);
+  mutex.unlock();
+  const absl::Status status = writer_->Await();
+  mutex.lock();
   FinishReached();
-  own_.clear();  // Those that were lost are never done: their group has failed.
+  if (writer_->failed()) own_.clear();
   return status;
 }
 

@@ -3,7 +3,7 @@
 // Purpose: makes ready what a region in GPU memory needs, so that nothing is pinned or created while NCCL's kernels
 //          wait for a transfer; carries out what a rank asks of itself once such memory is known. Without a CUDA driver
 //          NCCL's GPU memory is the host's.
-// Threads: under the group's mutex. Await waits for a bounded time.
+// Threads: under the group's mutex, which Await gives up while it waits.
 // Lifetime: borrows the hub, and a request until it is finished.
 // Errors:  as GpuHub and GpuWriter; kInvalidArgument for the memory of a second GPU.
 #pragma once
@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/mutex.h"
 #include "nccl/rma_api.h"
 #include "net_socket/rma/checked_operation.h"
 #include "net_socket/rma/region_table.h"
@@ -40,11 +41,11 @@ class GroupGpu {
   absl::Status Do(const CheckedOperation& operation, RmaRequest* request);
   // True in *moved where the stream has carried something out.
   absl::Status Poll(bool* moved);
-  // No copy of its stream is under way.
-  bool idle() const;
-  // Returns once nothing that was given before touches memory, or with an error after `patience_ns`; no request is
-  // borrowed then.
-  absl::Status Await(int64_t patience_ns);
+  // Nothing that this rank asked of itself is under way.
+  bool idle() const { return own_.empty(); }
+  // Returns once nothing that was given before touches memory, or with an error: the GPU is stuck. What was given
+  // before borrows no request then. `mutex`: the group's.
+  absl::Status Await(Mutex& mutex) TCPX_REQUIRES(mutex);
   // The region ends. After Await.
   void Forget(const RmaRegion& region);
 

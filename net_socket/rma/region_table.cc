@@ -17,6 +17,14 @@ RmaHandle RmaRegionTable::Add(void* data, size_t bytes, MemoryType type, RmaUse 
   return RmaHandle{id} + 1;
 }
 
+std::optional<RmaRegion> RmaRegionTable::Take(RmaHandle handle) {
+  const auto found = regions_.find(handle);
+  if (found == regions_.end()) return std::nullopt;
+  const RmaRegion taken = found->second;
+  regions_.erase(found);
+  return taken;
+}
+
 const RmaRegion* RmaRegionTable::Find(RmaHandle handle) const {
   const auto found = regions_.find(handle);
   return found == regions_.end() ? nullptr : &found->second;

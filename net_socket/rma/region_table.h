@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -49,7 +50,8 @@ class RmaRegionTable {
   GpuWriter* writer() const { return writer_; }
   void SetWriter(GpuWriter* writer) { writer_ = writer; }
   RmaHandle Add(void* data, size_t bytes, MemoryType type, RmaUse use);
-  void Remove(RmaHandle handle) { regions_.erase(handle); }
+  // It is there no more. Nothing: it was not.
+  std::optional<RmaRegion> Take(RmaHandle handle);
   // Null: there is none.
   const RmaRegion* Find(RmaHandle handle) const;
   // By the number on the wire.

@@ -9,10 +9,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
 #include "net_socket/rma/limits.h"
@@ -47,9 +48,14 @@ class Rma final : public RmaApi {
   void Deregister(RmaGroup* group, RmaHandle region) override;
 
  private:
+  absl::StatusOr<RmaGroup*> MakeGroup(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank);
   absl::Status Enter(RmaGroup* group);
   void Leave(RmaGroup* group);
+  void End(std::unique_ptr<RmaGroup> group);
+  void Count(int more);
   void Run();
+  // Looks at `all` groups, or at those with copies under way. True: there are some.
+  bool Tick(bool all, bool* moved);
 
   PluginApi* const net_;
   const std::function<std::optional<RmaLimits>()> offer_;
@@ -60,8 +66,8 @@ class Rma final : public RmaApi {
   std::atomic<bool> ends_{false};
 
   Mutex mutex_;
-  absl::flat_hash_set<RmaGroup*> groups_ TCPX_GUARDED_BY(mutex_);
-  int inside_ TCPX_GUARDED_BY(mutex_) = 0;  // of groups: those, and the ones that are being closed
+  absl::flat_hash_map<RmaGroup*, bool> groups_ TCPX_GUARDED_BY(mutex_);  // whether the latest look found copies
+  int inside_ TCPX_GUARDED_BY(mutex_) = 0;  // groups: those, and the ones that are being connected or closed
 };
 
 }  // namespace tcpx

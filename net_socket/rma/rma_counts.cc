@@ -59,6 +59,7 @@ void RmaCounts::Join(const RmaGroupCounts* group) {
 void RmaCounts::Leave(const RmaGroupCounts* group) {
   MutexLock lock(mutex_);
   groups_.erase(group);
+  if (groups_.empty()) groups_ = {};  // Nothing is left of it at an unload.
   RmaNumbers last = group->numbers();
   last.under_way = 0;
   AddTo(&gone_, last);

@@ -189,8 +189,9 @@ absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view 
 }
 
 absl::Status RmaReceiver::Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room) {
-  if (region.on_gpu() && !payload.empty()) return owner_->regions().writer()->Put(at, payload, room);
-  if (!payload.empty()) std::memcpy(at, payload.data(), payload.size());
+  if (payload.empty()) return absl::OkStatus();
+  if (region.on_gpu()) return Given(owner_->regions().writer()->Put(at, payload, room));
+  std::memcpy(at, payload.data(), payload.size());
   return absl::OkStatus();
 }
 
@@ -276,9 +277,19 @@ absl::Status RmaReceiver::Finish(const Arrival& arrival) {
   }
   ++applied_;
   char* const word = signals->data + arrival.signal_offset;
-  if (signals->on_gpu()) return owner_->regions().writer()->Add(word, arrival.signal_add, signals->ours());
+  if (signals->on_gpu()) return Given(owner_->regions().writer()->Add(word, arrival.signal_add, signals->ours()));
   AddToHostWord(word, arrival.signal_add);
   return absl::OkStatus();
+}
+
+absl::Status RmaReceiver::Given(absl::Status status) {
+  given_ = owner_->regions().writer()->last();
+  return status;
+}
+
+bool RmaReceiver::waits() const {
+  const GpuWriter* const writer = owner_->regions().writer();
+  return !arrivals_.empty() || (writer != nullptr && !writer->Reached(given_));
 }
 
 void RmaReceiver::Close() {

@@ -55,7 +55,7 @@ class RmaReceiver {
   // The peer's group is open, as far as is known here.
   bool owes_bye() const { return greeted_ && !closed_; }
   // For bytes, for a copy, or for what is older.
-  bool waits() const { return !arrivals_.empty(); }
+  bool waits() const;
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
   // After Progress has returned `status`: the peer has not said who it is, and won't.
@@ -99,6 +99,8 @@ class RmaReceiver {
   // What it says about GPU memory is true: a signal there is written after what it covers, all else waits here.
   bool Copied(Arrival* arrival) const;
   absl::Status Finish(const Arrival& arrival);
+  // To the GPU's writer.
+  absl::Status Given(absl::Status status);
   // An older operation of that context is not complete.
   bool Blocked(uint32_t context) const;
 
@@ -116,6 +118,7 @@ class RmaReceiver {
   std::deque<Arrival> arrivals_;      // oldest first
   std::vector<uint32_t> blocked_;     // contexts, of Settle
   uint64_t applied_ = 0;              // signals
+  uint64_t given_ = 0;                // to the GPU's writer: the number of the latest
 };
 
 }  // namespace tcpx

@@ -282,8 +282,7 @@ class SeededRun {
       const absl::Status status = plugin_.DestroyContext(context_);
       if (!status.ok()) Wrong(absl::StrCat("finalize: ", status.ToString()));
     }
-    if (!plugin_.Unused()) Wrong("something of the plugin is left");
-    plugin_.Unload(false);
+    if (!plugin_.Unload([] { return false; })) Wrong("something of the plugin is left");
     if (sender_ == nullptr) return;
     sender_->CheckUntouched();
     receiver_->CheckUntouched();

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <array>
+#include <atomic>
 #include <string>
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "tests/support/deadline.h"
+#include "tests/support/fake_acceptor.h"
 #include "tests/support/mode_test.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"
@@ -96,6 +100,30 @@ TEST_P(ExitTest, BeforeTheConnectionIsUp) {
                       },
                       kAtOnce))
         << "v" << version;
+  }
+}
+
+// NCCL's threads poll a connect and an accept while main returns, and after it.
+TEST_P(ExitTest, WhileOthersPollAConnectAndAnAccept) {
+  const auto leave = [](int version) {
+    auto* rank = new Rank(version);
+    static std::array<char, kHandleBytesMax> handle = {};
+    void* const listen = rank->Listen(handle.data());
+    static const FakeAcceptor silent;  // Its kernel accepts.
+    silent.WriteHandle(handle.data());
+    static std::atomic<int> polls{0};
+    std::thread([rank] {
+      for (void* send = nullptr;; ++polls) (void)rank->net().Connect(rank->context(), 0, handle.data(), &send);
+    }).detach();
+    std::thread([rank, listen] {
+      for (void* receive = nullptr;; ++polls) (void)rank->net().Accept(listen, &receive);
+    }).detach();
+    const Deadline deadline(20);
+    while (polls < 100) TCPX_REQUIRE(deadline.Yield(), LogText());
+    exit(0);
+  };
+  for (int version : {12, 6}) {
+    for (int i = 0; i < 5; ++i) EXPECT_EQ("", RunAlone([&] { leave(version); }, kAtOnce)) << "v" << version;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "tests/plugin/staging/staging_fixture.h"
 
@@ -111,6 +113,31 @@ TEST_P(LifetimeTest, WhatWasSentBeforeACloseStillLands) {
   ASSERT_EQ(1, received);
   const std::vector<char> now = to_->Read();
   EXPECT_TRUE(std::all_of(now.begin(), now.begin() + kBytes / 4, [](char c) { return c == 'c'; }));
+}
+
+// A GPU that copies nothing costs a close a bounded time.
+TEST_P(LifetimeTest, AStuckGpuDoesNotKeepACloseWaiting) {
+  Start({{"TCPX_PEER_TIMEOUT", "1"}});
+  const auto other = plugin_->Connect();  // With it the process's use of the GPU stays.
+  ASSERT_TRUE(other.ok()) << other.status();
+  from_handle_ = Register(pair_.send, from_.get());
+  to_handle_ = Register(pair_.receive, to_.get());
+  GetUnderWay(3);
+  lab_->fake().hold(1);
+  std::atomic<bool> closed{false};
+  std::thread rescue([&] {
+    const Deadline deadline(20);
+    while (!closed && deadline.Yield()) {
+    }
+    EXPECT_TRUE(closed);
+    lab_->fake().hold(0);
+  });
+  EXPECT_TRUE(plugin_->Close(pair_).ok());
+  closed = true;
+  rescue.join();
+  EXPECT_GT(CountInLog(" were not carried out within 1.0 s (TCPX_PEER_TIMEOUT)"), 0) << LogText();
+  const Deadline deadline;
+  while (lab_->counts().waiting > 0) ASSERT_TRUE(deadline.Yield());
 }
 
 // What a connection that was torn down had borrowed serves the next one.

@@ -138,7 +138,7 @@ class PlacementTest : public ::testing::Test {
   void End() {
     if (plugin_ == nullptr) return;
     EXPECT_TRUE(plugin_->DestroyContext(context_).ok());
-    plugin_->Unload(false);
+    EXPECT_TRUE(plugin_->Unload([] { return false; }));
     plugin_.reset();
     EXPECT_EQ(0u, lab_->counts().pinned_bytes);
   }

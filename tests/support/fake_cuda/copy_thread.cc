@@ -48,6 +48,7 @@ CopyThread::~CopyThread() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  for (FakeStream* left : streams_) delete left;  // A GPU that was stuck.
 }
 
 void CopyThread::Enqueue(FakeStream* stream, const FakeStream::Step& step) {

@@ -2,8 +2,8 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ struct Failure {
 struct State {
   std::mutex mutex;
   DeviceMemory memory;
-  std::set<FakeEvent*> events;
+  std::map<FakeEvent*, std::unique_ptr<FakeEvent>> events;
   std::map<std::string, Failure> failures;
   bool capturing = false;
   bool capture_broken = false;
@@ -221,11 +221,12 @@ int cuStreamCreate(CuStream* stream, unsigned) {
   return kCuSuccess;
 }
 
-int cuStreamSynchronize(CuStream stream) {
-  std::unique_lock<std::mutex> lock(TheState().mutex);
-  const int result = Enter("cuStreamSynchronize", true);
-  if (result == kCuSuccess) TheState().engine.Await(reinterpret_cast<FakeStream*>(stream), &lock);
-  return result;
+int cuStreamQuery(CuStream stream) {
+  std::lock_guard<std::mutex> lock(TheState().mutex);
+  const int result = Enter("cuStreamQuery", true);
+  ++TheState().queries;
+  if (result != kCuSuccess) return result;
+  return reinterpret_cast<FakeStream*>(stream)->steps.empty() ? kCuSuccess : kCuNotReady;
 }
 
 int cuStreamDestroy_v2(CuStream stream) {
@@ -244,17 +245,14 @@ int cuEventCreate(CuEvent* event, unsigned) {
   const int result = Enter("cuEventCreate", false);
   if (result != kCuSuccess) return result;
   FakeEvent* const made = new FakeEvent;
-  TheState().events.insert(made);
+  TheState().events.emplace(made, made);
   *event = reinterpret_cast<CuEvent>(made);
   return kCuSuccess;
 }
 
 int cuEventDestroy_v2(CuEvent event) {
   std::lock_guard<std::mutex> lock(TheState().mutex);
-  FakeEvent* const gone = reinterpret_cast<FakeEvent*>(event);
-  if (TheState().events.erase(gone) == 0) return kInvalidValue;
-  delete gone;
-  return kCuSuccess;
+  return TheState().events.erase(reinterpret_cast<FakeEvent*>(event)) == 0 ? kInvalidValue : kCuSuccess;
 }
 
 int cuEventRecord(CuEvent event, CuStream stream) {

@@ -28,7 +28,7 @@ struct FakeCudaCounts {
   uint64_t copies;          // that were carried out
   uint64_t strided_copies;  // among them
   uint64_t waiting;         // steps of streams that were not carried out
-  uint64_t queries;         // of events
+  uint64_t queries;         // of events and streams
   int capture_broken;       // a forbidden call came while an application captured
 };
 

@@ -90,7 +90,7 @@ TEST(FailureOrderTest, NoErrorIsReturnedBeforeTheLineThatNamesItsCause) {
   plugin.CloseSend(one.send);
   plugin.CloseSend(other.send);
   EXPECT_TRUE(plugin.DestroyContext(context).ok());
-  plugin.Unload(false);
+  EXPECT_TRUE(plugin.Unload([] { return false; }));
 }
 
 }  // namespace
