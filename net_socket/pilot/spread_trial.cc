@@ -20,13 +20,19 @@ void SpreadTrial::See(const MeasuredWindow& window, const PilotedLanes& lanes) {
   }
 }
 
+bool SpreadTrial::KnowsAll(const PilotedLanes& lanes) const {
+  const PilotedLanes::Lanes carrying = lanes.Those(State::kCarries);
+  return std::all_of(carrying.begin(), carrying.end(), [this](int lane) {
+    return known_[static_cast<size_t>(lane)].looks >= tuning::kSpreadKnownLooks;
+  });
+}
+
 int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
   std::vector<double> brought;
   int slowest = -1;
   bool any_dry = false;
   for (int lane : lanes.Those(State::kCarries)) {
     const Known& known = known_[static_cast<size_t>(lane)];
-    if (known.looks < tuning::kSpreadKnownLooks) return -1;
     brought.push_back(known.brought);
     const bool dry = 2 * known.dry > 1;
     any_dry = any_dry || dry;
@@ -53,6 +59,7 @@ void SpreadTrial::PathChanged(int64_t now_ns) {
 }
 
 bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
+  if (!KnowsAll(*lanes)) return false;
   if (first_ns_ == 0) first_ns_ = now_ns;
   if (Over(now_ns)) return false;
   old_ = Crowded(*lanes);

@@ -49,6 +49,9 @@ class SpreadTrial {
   };
 
   bool Over(int64_t now_ns) const;
+  // Of each lane that carries it is known what it brings.
+  bool KnowsAll(const PilotedLanes& lanes) const;
+  // -1: none.
   int Crowded(const PilotedLanes& lanes) const;
 
   std::vector<Known> known_;
@@ -59,7 +62,7 @@ class SpreadTrial {
   int looks_ = 0;
   double total_ = 0;  // sums of the looks
   double new_brought_ = 0;
-  int64_t first_ns_ = 0;  // when the first trial could begin; 0: not yet
+  int64_t first_ns_ = 0;  // when the first trial could begin, all lanes being known; 0: not yet
   bool limited_ = false;  // a look since the path changed has found the network to be the limit
   int tries_ = 0;
   int vain_ = 0;  // failures in a row

@@ -114,6 +114,15 @@ TEST_F(SpreadTrialTest, NothingIsTriedWhereTheNetworkIsNeverTheLimit) {
   EXPECT_FALSE(Begin(false));
 }
 
+// A connection that pauses often has few whole looks.
+TEST_F(SpreadTrialTest, TrialsDoNotEndBeforeLanesAreKnown) {
+  rates_[3] = 500;
+  trial_.See(Look(), lanes_);
+  EXPECT_FALSE(trial_.Begin(now_, window_.total(), &lanes_));
+  now_ += 2 * tuning::kSpreadForNs;
+  EXPECT_TRUE(Begin());
+}
+
 TEST_F(SpreadTrialTest, TrialsThatDoNotHelpAreFew) {
   rates_[3] = 500;
   rates_[kLanes] = 520;
