@@ -51,14 +51,19 @@ bool SpreadTrial::Over(int64_t now_ns) const {
          (first_ns_ != 0 && now_ns - first_ns_ > tuning::kSpreadForNs);
 }
 
+// Trials that are not over find out by themselves.
 void SpreadTrial::PathChanged(int64_t now_ns) {
-  if (first_ns_ == 0 || now_ns - first_ns_ < tuning::kSpreadAgainNs) return;
-  first_ns_ = 0;
+  if (!Over(now_ns)) return;
+  changed_ = true;
   limited_ = false;
-  tries_ = vain_ = 0;
 }
 
 bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
+  if (changed_ && now_ns - first_ns_ >= tuning::kSpreadAgainNs) {
+    changed_ = false;
+    first_ns_ = 0;
+    tries_ = vain_ = 0;
+  }
   if (!KnowsAll(*lanes)) return false;
   if (first_ns_ == 0) first_ns_ = now_ns;
   if (Over(now_ns)) return false;

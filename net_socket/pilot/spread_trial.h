@@ -39,6 +39,7 @@ class SpreadTrial {
   // kOver: the trial has ended, with as many lanes as before.
   Verdict Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
+  // Trials that are over start again once kSpreadAgainNs have passed since the first could begin.
   void PathChanged(int64_t now_ns);
 
  private:
@@ -64,6 +65,7 @@ class SpreadTrial {
   double new_brought_ = 0;
   int64_t first_ns_ = 0;  // when the first trial could begin, all lanes being known; 0: not yet
   bool limited_ = false;  // a look since the path changed has found the network to be the limit
+  bool changed_ = false;  // the path, since trials were over
   int tries_ = 0;
   int vain_ = 0;  // failures in a row
 };

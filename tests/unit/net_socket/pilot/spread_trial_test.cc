@@ -136,8 +136,16 @@ TEST_F(SpreadTrialTest, TrialsThatDoNotHelpAreFew) {
   trial_.PathChanged(now_);
   EXPECT_FALSE(Begin()) << "not so soon";
   now_ += tuning::kSpreadAgainNs;
+  EXPECT_TRUE(Begin()) << "but it is not forgotten";
+}
+
+TEST_F(SpreadTrialTest, TrialsThatAreOverStayOverOnTheSamePath) {
+  rates_[3] = 500;
+  ASSERT_TRUE(Begin());
   trial_.PathChanged(now_);
-  EXPECT_TRUE(Begin());
+  EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+  now_ += 2 * tuning::kSpreadAgainNs;
+  EXPECT_FALSE(Begin()) << "they were not over when it changed";
 }
 
 }  // namespace
