@@ -69,7 +69,7 @@ bool LanePilot::Decide(int64_t now_ns, const Look& look) {
     }
   }
   if (trial_ == Trial::kSpread) {
-    if (spread_.Awaits(now_ns, lanes_)) return false;
+    if (spread_.Awaits(now_ns, look, lanes_)) return false;
     if (spread_.Came(&lanes_)) {
       window_.Start(now_ns + tuning::kSettleNs);
       return true;

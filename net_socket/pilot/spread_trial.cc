@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/clock.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
@@ -74,14 +75,20 @@ bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
   new_ = opened[0];
   base_ = base;
   opening_until_ns_ = now_ns + tuning::kOpenWithinNs;
+  opened_ns_ = 0;
   looks_ = 0;
   total_ = new_brought_ = 0;
   ++tries_;
   return true;
 }
 
-bool SpreadTrial::Awaits(int64_t now_ns, const PilotedLanes& lanes) const {
-  return now_ns < opening_until_ns_ && lanes.state(new_) == State::kOpening;
+bool SpreadTrial::Awaits(int64_t now_ns, const LanePolicy::Look& look, const PilotedLanes& lanes) {
+  if (opening_until_ns_ == 0) return false;
+  if (lanes.state(new_) == State::kOpening) return now_ns < opening_until_ns_;
+  if (opened_ns_ == 0) opened_ns_ = now_ns;
+  const int64_t round_trip_us = look.round_trips == nullptr ? 0 : (*look.round_trips)[static_cast<size_t>(new_)].now_us;
+  const int64_t starts_ns = tuning::kSlowStartRounds * round_trip_us * kMicrosecond;
+  return now_ns - opened_ns_ < std::clamp(starts_ns, tuning::kSettleNs, tuning::kOpenWithinNs);
 }
 
 // The number of lanes stays: with one more each of them would bring less where the application has no more to send.

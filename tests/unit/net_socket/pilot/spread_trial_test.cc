@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "common/clock.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
@@ -28,12 +29,21 @@ class SpreadTrialTest : public testing::Test {
     }
     return window_;
   }
+  // Until the new lane is compared.
+  int64_t Await() {
+    const int64_t from = now_;
+    while (trial_.Awaits(now_, {acked_, true, 1, &dry_, &round_trips_}, lanes_)) {
+      EXPECT_TRUE(lanes_.carries(3)) << "the crowded one";
+      now_ += tuning::kStepNs;
+    }
+    EXPECT_TRUE(trial_.Came(&lanes_));
+    return now_ - from;
+  }
   bool Begin(bool limited = true) {
     for (int i = 0; i < tuning::kSpreadKnownLooks; ++i) trial_.See(Look(limited), lanes_);
     if (!trial_.Begin(now_, window_.total(), &lanes_)) return false;
     for (const LaneOrder& order : lanes_.TakeOrders()) (void)lanes_.Opened(order.lane);
-    EXPECT_FALSE(trial_.Awaits(now_, lanes_));
-    EXPECT_TRUE(trial_.Came(&lanes_));
+    awaited_ns_ = Await();
     return true;
   }
   SpreadTrial::Verdict Judge() {
@@ -46,6 +56,8 @@ class SpreadTrialTest : public testing::Test {
   std::vector<uint64_t> acked_ = std::vector<uint64_t>(kLanesMax);
   std::vector<uint64_t> rates_ = std::vector<uint64_t>(kLanesMax, 1000);
   std::vector<bool> dry_ = std::vector<bool>(kLanesMax);
+  std::vector<LanePolicy::RoundTrips> round_trips_ = std::vector<LanePolicy::RoundTrips>(kLanesMax);
+  int64_t awaited_ns_ = 0;
   PilotedLanes lanes_{{kLanes, kLanesMax, true, 1}};
   MeasuredWindow window_{kLanesMax};
   SpreadTrial trial_{kLanesMax};
@@ -68,11 +80,19 @@ TEST_F(SpreadTrialTest, TheSlowestIsTriedWhereTheNetworkIsTheLimit) {
 TEST_F(SpreadTrialTest, ACrowdedLaneGivesWayToAFasterOne) {
   rates_[3] = 500;
   ASSERT_TRUE(Begin());
+  EXPECT_EQ(tuning::kSettleNs, awaited_ns_);
   EXPECT_EQ(kLanes, lanes_.carrying()) << "in its place, not with it";
   EXPECT_FALSE(lanes_.carries(3));
   EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
   EXPECT_EQ(kLanes, lanes_.carrying());
   EXPECT_EQ(State::kClosing, lanes_.state(3));
+}
+
+TEST_F(SpreadTrialTest, ALaneInSlowStartIsNotCompared) {
+  rates_[3] = 500;
+  round_trips_[kLanes].now_us = 40000;
+  ASSERT_TRUE(Begin());
+  EXPECT_EQ(tuning::kSlowStartRounds * 40 * kMillisecond, awaited_ns_);
 }
 
 // A ring is as slow as its slowest connection: the others have lanes that run dry, and may still take from it.
