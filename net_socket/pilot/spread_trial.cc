@@ -21,11 +21,10 @@ void SpreadTrial::See(const MeasuredWindow& window, const PilotedLanes& lanes) {
   }
 }
 
-bool SpreadTrial::KnowsAll(const PilotedLanes& lanes) const {
+bool SpreadTrial::MayTry(const PilotedLanes& lanes) const {
   const PilotedLanes::Lanes carrying = lanes.Those(State::kCarries);
-  return std::all_of(carrying.begin(), carrying.end(), [this](int lane) {
-    return known_[static_cast<size_t>(lane)].looks >= tuning::kSpreadKnownLooks;
-  });
+  const auto known = [this](int lane) { return known_[static_cast<size_t>(lane)].looks >= tuning::kSpreadKnownLooks; };
+  return carrying.size() >= tuning::kFewLanes && std::all_of(carrying.begin(), carrying.end(), known);
 }
 
 int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
@@ -65,7 +64,7 @@ bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
     first_ns_ = 0;
     tries_ = vain_ = 0;
   }
-  if (!KnowsAll(*lanes)) return false;
+  if (!MayTry(*lanes)) return false;
   if (first_ns_ == 0) first_ns_ = now_ns;
   if (Over(now_ns)) return false;
   old_ = Crowded(*lanes);

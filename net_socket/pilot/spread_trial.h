@@ -52,8 +52,8 @@ class SpreadTrial {
   };
 
   bool Over(int64_t now_ns) const;
-  // Of each lane that carries it is known what it brings.
-  bool KnowsAll(const PilotedLanes& lanes) const;
+  // A trial costs no large part of the traffic, and of each lane that carries it is known what it brings.
+  bool MayTry(const PilotedLanes& lanes) const;
   // -1: none.
   int Crowded(const PilotedLanes& lanes) const;
 

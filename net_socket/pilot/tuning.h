@@ -110,10 +110,9 @@ inline constexpr int kSpreadVainMax = 4;
 
 // Thinning pauses one of this many lanes, and fewer if those were missed. [lanes]
 inline constexpr size_t kThinPart = 6;
-// Thinning leaves this few lanes alone: a trial would cost them a large part of their traffic; 1 where lanes can't be
-// opened.
-// [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and returns: 0.90 to 0.97 of the
-// sum where fewer are tried, 0.97 to 0.99 like this]
+// Thinning leaves this few lanes alone, and spreading fewer: a trial would cost them a large part of their traffic; 1
+// where lanes can't be opened. [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and
+// returns: 0.90 to 0.97 of the sum where fewer are tried, 0.97 to 0.99 like this]
 inline constexpr size_t kFewLanes = 4;
 // A connection that began with more lanes keeps at least this many: a fast card begins with them. [lanes; bench/fabric:
 // connections that are thinned to 4 where others have 8 lose up to a quarter]

@@ -63,6 +63,15 @@ class SpreadTrialTest : public testing::Test {
   SpreadTrial trial_{kLanesMax};
 };
 
+TEST_F(SpreadTrialTest, FewLanesStay) {
+  rates_[3] = 500;
+  for (int lane = 4; lane < kLanes; ++lane) lanes_.Set(lane, State::kNone);
+  lanes_.Set(0, State::kNone);
+  EXPECT_FALSE(Begin()) << "a third of the traffic";
+  lanes_.Set(0, State::kCarries);
+  EXPECT_TRUE(Begin());
+}
+
 TEST_F(SpreadTrialTest, LanesThatAreAlikeStayWhereTheNetworkIsNotTheLimit) {
   dry_[0] = true;
   EXPECT_FALSE(Begin(false));
