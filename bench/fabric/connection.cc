@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bench/fabric/draw.h"
+#include "common/clock.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/send/stripe.h"
@@ -15,6 +16,8 @@ namespace {
 // The payload's part of a frame of 9014 bytes with preamble, headers and timestamps.
 constexpr double kPayload = 8948.0 / 9038.0;
 constexpr int64_t kEmptyUs = 100;
+// An attempt to explore lasts as long, and a trial to spread has paused a lane by then.
+constexpr int64_t kTrialNs = 500 * kMillisecond;
 
 }  // namespace
 
@@ -83,6 +86,13 @@ void Connection::CarryOut(const LaneOrder& order) {
   }
   Dial(lane);
   lanes_[lane].came = true;
+  opened_ns_ = now_ns_;
+}
+
+// What it tries has paused a lane, or has just opened one.
+bool Connection::Tries() const {
+  return now_ns_ - opened_ns_ < kTrialNs ||
+         std::any_of(open_lanes_.begin(), open_lanes_.end(), [this](size_t lane) { return !Flows(lane); });
 }
 
 void Connection::AddFlows(double room, std::vector<Flow>* flows) {
@@ -130,8 +140,9 @@ void Connection::Move(double seconds, double noise) {
   }
 }
 
-bool Connection::Look(int64_t now_ns, bool frozen) {
+bool Connection::Look(int64_t now_ns, bool freeze) {
   now_ns_ = now_ns;
+  frozen_ = frozen_ || (freeze && !Tries());
   for (size_t i : open_lanes_) {
     Lane& lane = lanes_[i];
     const int id = static_cast<int>(i);
@@ -146,7 +157,7 @@ bool Connection::Look(int64_t now_ns, bool frozen) {
     seen.round_trips = lane.round_trips;
     lane.pace.Sample(now_ns, seen.acked + static_cast<uint64_t>(seen.held), seen.held, true);
     rates_.Set(id, lane.pace.bytes_per_second());
-    if (!frozen) rates_.Looked(id, now_ns, seen);
+    if (!frozen_) rates_.Looked(id, now_ns, seen);
   }
   if (!ordered_) return false;
   ordered_ = false;

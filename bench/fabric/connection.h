@@ -57,8 +57,9 @@ class Connection {
 
   // For so long, times `noise`.
   void Move(double seconds, double noise);
-  // The plugin looks at its lanes. True where another lane carries than before. `frozen`: the pilot does nothing.
-  bool Look(int64_t now_ns, bool frozen);
+  // The plugin looks at its lanes. True where another lane carries than before. `freeze`: the pilot does nothing any
+  // more, once it tries nothing.
+  bool Look(int64_t now_ns, bool freeze);
   // How long the last chunk of a message goes on alone, on average.
   double Tail(double bytes) const;
   // How lucky its flows are.
@@ -90,6 +91,7 @@ class Connection {
   void DrawLuck(size_t lane);
   void See(const Flow& flow, LanePolicy::RoundTrips* round_trips) const;
   void CarryOut(const LaneOrder& order);
+  bool Tries() const;
   bool Flows(size_t lane) const { return lanes_[lane].open && rates_.Carries(static_cast<int>(lane)); }
 
   const Ends ends_;
@@ -103,7 +105,9 @@ class Connection {
   uint64_t luck_ = 0;
   double sigma_ = 0;  // 0: all flows are equally lucky
   bool ordered_ = false;
+  bool frozen_ = false;
   int64_t now_ns_ = 0;
+  int64_t opened_ns_ = 0;  // a lane, last
   LaneRates rates_;
   std::vector<Lane> lanes_;
   size_t first_flow_ = 0;

@@ -157,9 +157,9 @@ void Simulation::MoveJob(size_t index, double until) {
 
 void Simulation::Look() {
   const int64_t now_ns = kBeginNs + static_cast<int64_t>(now_ * 1e9);
-  const bool frozen = now_ > conditions_.frozen_from;
+  const bool freeze = now_ > conditions_.frozen_from;
   for (auto& connection : connections_) {
-    if (connection->active && connection->Look(now_ns, frozen)) changed_ = true;
+    if (connection->active && connection->Look(now_ns, freeze)) changed_ = true;
   }
 }
 
