@@ -109,7 +109,7 @@ void Connection::AddFlows(double room, std::vector<Flow>* flows) {
   }
 }
 
-void Connection::TakeShares(const std::vector<Flow>& flows) {
+void Connection::TakeShares(const std::vector<Flow>& flows, bool last) {
   capacity_ = 0;
   double least = kUnlimited, count = 0;
   size_t at = first_flow_;
@@ -118,7 +118,7 @@ void Connection::TakeShares(const std::vector<Flow>& flows) {
     const Flow& flow = flows[at++];
     lanes_[i].rate = flow.rate;
     lanes_[i].full = limiter_ < 0 || flow.bottleneck != limiter_;
-    See(flow, &lanes_[i].round_trips);
+    See(flow, last, &lanes_[i].round_trips);
     capacity_ += flow.rate;
     least = std::min(least, flow.rate);
     ++count;
@@ -127,13 +127,14 @@ void Connection::TakeShares(const std::vector<Flow>& flows) {
 }
 
 // A flow that is new finds what the others have in the queue.
-void Connection::See(const Flow& flow, LanePolicy::RoundTrips* round_trips) const {
-  if (!topology_->queues()) return;
-  round_trips->now_us = kEmptyUs + topology_->WaitUs(flow, true);
+void Connection::See(const Flow& flow, bool last, LanePolicy::RoundTrips* round_trips) const {
+  if (!topology_->queues() || kind_ != Policy::Kind::kPilot) return;
+  if (last) round_trips->now_us = kEmptyUs + topology_->WaitUs(flow, true);
   if (round_trips->least_us == 0) round_trips->least_us = kEmptyUs + topology_->WaitUs(flow, false);
 }
 
 void Connection::Move(double seconds, double noise) {
+  if (kind_ != Policy::Kind::kPilot) return;  // Nobody looks.
   const double part = capacity_ > 0 ? rate_ / capacity_ : 0;
   for (size_t i : open_lanes_) {
     if (Flows(i)) lanes_[i].acked += lanes_[i].rate * part * seconds * noise * kPayload;
@@ -141,6 +142,7 @@ void Connection::Move(double seconds, double noise) {
 }
 
 bool Connection::Look(int64_t now_ns, bool freeze) {
+  if (kind_ != Policy::Kind::kPilot) return false;
   now_ns_ = now_ns;
   frozen_ = frozen_ || (freeze && !Tries());
   for (size_t i : open_lanes_) {
@@ -148,7 +150,7 @@ bool Connection::Look(int64_t now_ns, bool freeze) {
     const int id = static_cast<int>(i);
     if (lane.came) rates_.Opened(id);
     lane.came = false;
-    if (!Flows(i) || kind_ != Policy::Kind::kPilot) continue;
+    if (!Flows(i)) continue;
     process_->busy.Note(now_ns, &lane.busy_span);
     LaneRates::Seen seen;
     seen.full = lane.full && rate_ >= 0.97 * capacity_;

@@ -45,9 +45,10 @@ class Connection {
   Connection(const Ends& ends, const Policy& policy, uint64_t seed, int limiter, Process* process,
              const Topology* topology);
 
-  // A round of shares: its flows, with so much room beyond the rate that it goes on at, and what they came to.
+  // A round of shares: its flows, with so much room beyond the rate that it goes on at, and what they came to. `last`:
+  // no further round changes them.
   void AddFlows(double room, std::vector<Flow>* flows);
-  void TakeShares(const std::vector<Flow>& flows);
+  void TakeShares(const std::vector<Flow>& flows, bool last = true);
   // What it can bring, as of TakeShares.
   double capacity() const { return capacity_; }
   // It goes on at `rate`, which is at most that.
@@ -89,7 +90,7 @@ class Connection {
   int FirstLanes(const Policy& policy) const;
   void Dial(size_t lane);
   void DrawLuck(size_t lane);
-  void See(const Flow& flow, LanePolicy::RoundTrips* round_trips) const;
+  void See(const Flow& flow, bool last, LanePolicy::RoundTrips* round_trips) const;
   void CarryOut(const LaneOrder& order);
   bool Tries() const;
   bool Flows(size_t lane) const { return lanes_[lane].open && rates_.Carries(static_cast<int>(lane)); }
