@@ -33,7 +33,7 @@ class BarsTest : public testing::TestWithParam<Scenario> {};
 
 TEST_P(BarsTest, Hold) {
   const Scenario& scenario = GetParam();
-  const Length length{scenario.hosts > 8 ? 30.0 : 60.0, 6, 1, 0.02};
+  const Length length{scenario.hosts > 8 ? LastStart(scenario) + 30 : 60, 6, 1, 0.02};
   const fabric::Run run{scenario, RunDeciders(scenario, length, true)};
   std::printf("%s", TextReport(run).c_str());
   for (Bar bar : BarsOf(scenario, run.outcomes)) {
