@@ -87,7 +87,8 @@ bool SpreadTrial::Awaits(int64_t now_ns, const LanePolicy::Look& look, const Pil
   if (opened_ns_ == 0) opened_ns_ = now_ns;
   const int64_t round_trip_us = look.round_trips == nullptr ? 0 : (*look.round_trips)[static_cast<size_t>(new_)].now_us;
   const int64_t starts_ns = tuning::kSlowStartRounds * round_trip_us * kMicrosecond;
-  return now_ns - opened_ns_ < std::clamp(starts_ns, tuning::kSettleNs, tuning::kOpenWithinNs);
+  // kSettleNs of it are over before the first look begins, too.
+  return now_ns - opened_ns_ < std::min(starts_ns, tuning::kOpenWithinNs) - tuning::kSettleNs;
 }
 
 // The number of lanes stays: with one more each of them would bring less where the application has no more to send.

@@ -84,8 +84,8 @@ inline constexpr int64_t kExploreAgainNs = 3600 * kSecond;
 inline constexpr double kCrowded = 1.12;
 // Looks until it is known what a lane brings. [looks; as kCrowded: a flow's luck lasts 0.3 s there]
 inline constexpr int kSpreadKnownLooks = 12;
-// A new lane carries together with the crowded one for this long, kSettleNs at the least and kOpenWithinNs at the most,
-// before it is compared: in slow start 10 segments become 15 MB in flight. [round trips]
+// A new lane carries for this long before it is compared, kOpenWithinNs at the most, together with the crowded one until
+// kSettleNs are left: in slow start 10 segments become 15 MB in flight. [round trips]
 inline constexpr int64_t kSlowStartRounds = 10;
 // Looks in which a new lane carries in the place of the crowded one. [looks; as kCrowded; with 3 of them ring-1 of 64
 // hosts had 0.93 of the best fixed number, with 5 0.94]
