@@ -106,6 +106,7 @@ SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noi
   const bool missed = total_ < least * looks_ || !lanes->carries(new_) || lanes->state(old_) != State::kPaused;
   if (!missed && looks_ < tuning::kSpreadLooks) return Verdict::kLookAgain;
   if (missed || new_brought_ < tuning::kFaster * known_[static_cast<size_t>(old_)].brought * looks_) {
+    ++vain_;
     Undo(lanes);
     return Verdict::kOver;
   }
@@ -115,7 +116,6 @@ SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noi
 }
 
 void SpreadTrial::Undo(PilotedLanes* lanes) {
-  ++vain_;
   if (lanes->state(old_) == State::kPaused) lanes->Set(old_, State::kCarries);
   const State at = lanes->state(new_);
   if (at == State::kOpening) lanes->Set(new_, State::kNone);  // It may still come, and is closed then.

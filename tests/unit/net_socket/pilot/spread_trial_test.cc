@@ -152,6 +152,18 @@ TEST_F(SpreadTrialTest, TrialsDoNotEndBeforeLanesAreKnown) {
   EXPECT_TRUE(Begin());
 }
 
+// A connection that paused: nothing is known of the new lane.
+TEST_F(SpreadTrialTest, OneThatIsBrokenOffIsNoFailure) {
+  rates_[3] = 500;
+  for (int i = 0; i < tuning::kSpreadVainMax; ++i) {
+    ASSERT_TRUE(Begin()) << i;
+    trial_.Undo(&lanes_);
+    EXPECT_TRUE(lanes_.carries(3));
+    for (const LaneOrder& order : lanes_.TakeOrders()) lanes_.Closed(order.lane);
+  }
+  EXPECT_TRUE(Begin());
+}
+
 TEST_F(SpreadTrialTest, TrialsThatDoNotHelpAreFew) {
   rates_[3] = 500;
   rates_[kLanes] = 520;
