@@ -5,11 +5,11 @@
 //          The same number of lanes, spread better, takes bandwidth from no other connection.
 // Rules:   a lane is crowded if it usually has data and over many looks carries clearly less than the median, while
 //          another one usually runs dry. If the network was the connection's limit in a look, all its lanes may be
-//          crowded: then it is the slowest one. A trial opens a new lane, which carries together with the crowded one
-//          while it is in slow start for longer than a look needs to settle, and then in its place. It stays if it is clearly faster and the total does
-//          not drop; else the crowded one carries again.
-//          Trials stop after several failures in a row, after many trials, or half a minute after the first could
-//          begin; a path change starts them again, at most once in two minutes. Pure.
+//          crowded: then it is the slowest one. A trial opens a new lane, which carries in the crowded one's place, and
+//          together with it before that if its slow start is long. It stays if it is clearly faster and the total does
+//          not drop; else the crowded one carries again. Trials stop after several failures in a row, after many
+//          trials, or 24 s after the first could begin; a path change starts them again, at most once in two minutes.
+//          Pure.
 // Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
 #pragma once
 

@@ -25,7 +25,6 @@ constexpr Known kKnown[] = {
     // In a run of 30 s lanes still move.
     {"ring-1", 64, "oracle", 0.88},
     {"ring-straggler", 64, "dials", 0.15},
-    {"two-jobs", 64, "best", 0.93},
 };
 
 // One scenario each, so that shards have about the same to compute.
