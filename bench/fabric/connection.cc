@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bench/fabric/draw.h"
+#include "common/clock.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/send/stripe.h"
@@ -15,6 +16,8 @@ namespace {
 // The payload's part of a frame of 9014 bytes with preamble, headers and timestamps.
 constexpr double kPayload = 8948.0 / 9038.0;
 constexpr int64_t kEmptyUs = 100;
+// An attempt to explore lasts as long, and a trial to spread has paused a lane by then.
+constexpr int64_t kTrialNs = 500 * kMillisecond;
 
 }  // namespace
 
@@ -83,6 +86,13 @@ void Connection::CarryOut(const LaneOrder& order) {
   }
   Dial(lane);
   lanes_[lane].came = true;
+  opened_ns_ = now_ns_;
+}
+
+// What it tries has paused a lane, or has just opened one.
+bool Connection::Tries() const {
+  return now_ns_ - opened_ns_ < kTrialNs ||
+         std::any_of(open_lanes_.begin(), open_lanes_.end(), [this](size_t lane) { return !Flows(lane); });
 }
 
 void Connection::AddFlows(double room, std::vector<Flow>* flows) {
@@ -99,7 +109,7 @@ void Connection::AddFlows(double room, std::vector<Flow>* flows) {
   }
 }
 
-void Connection::TakeShares(const std::vector<Flow>& flows) {
+void Connection::TakeShares(const std::vector<Flow>& flows, bool last) {
   capacity_ = 0;
   double least = kUnlimited, count = 0;
   size_t at = first_flow_;
@@ -108,7 +118,7 @@ void Connection::TakeShares(const std::vector<Flow>& flows) {
     const Flow& flow = flows[at++];
     lanes_[i].rate = flow.rate;
     lanes_[i].full = limiter_ < 0 || flow.bottleneck != limiter_;
-    See(flow, &lanes_[i].round_trips);
+    See(flow, last, &lanes_[i].round_trips);
     capacity_ += flow.rate;
     least = std::min(least, flow.rate);
     ++count;
@@ -117,27 +127,30 @@ void Connection::TakeShares(const std::vector<Flow>& flows) {
 }
 
 // A flow that is new finds what the others have in the queue.
-void Connection::See(const Flow& flow, LanePolicy::RoundTrips* round_trips) const {
-  if (!topology_->queues()) return;
-  round_trips->now_us = kEmptyUs + topology_->WaitUs(flow, true);
+void Connection::See(const Flow& flow, bool last, LanePolicy::RoundTrips* round_trips) const {
+  if (!topology_->queues() || kind_ != Policy::Kind::kPilot) return;
+  if (last) round_trips->now_us = kEmptyUs + topology_->WaitUs(flow, true);
   if (round_trips->least_us == 0) round_trips->least_us = kEmptyUs + topology_->WaitUs(flow, false);
 }
 
 void Connection::Move(double seconds, double noise) {
+  if (kind_ != Policy::Kind::kPilot) return;  // Nobody looks.
   const double part = capacity_ > 0 ? rate_ / capacity_ : 0;
   for (size_t i : open_lanes_) {
     if (Flows(i)) lanes_[i].acked += lanes_[i].rate * part * seconds * noise * kPayload;
   }
 }
 
-bool Connection::Look(int64_t now_ns, bool frozen) {
+bool Connection::Look(int64_t now_ns, bool freeze) {
+  if (kind_ != Policy::Kind::kPilot) return false;
   now_ns_ = now_ns;
+  frozen_ = frozen_ || (freeze && !Tries());
   for (size_t i : open_lanes_) {
     Lane& lane = lanes_[i];
     const int id = static_cast<int>(i);
     if (lane.came) rates_.Opened(id);
     lane.came = false;
-    if (!Flows(i) || kind_ != Policy::Kind::kPilot) continue;
+    if (!Flows(i)) continue;
     process_->busy.Note(now_ns, &lane.busy_span);
     LaneRates::Seen seen;
     seen.full = lane.full && rate_ >= 0.97 * capacity_;
@@ -146,7 +159,7 @@ bool Connection::Look(int64_t now_ns, bool frozen) {
     seen.round_trips = lane.round_trips;
     lane.pace.Sample(now_ns, seen.acked + static_cast<uint64_t>(seen.held), seen.held, true);
     rates_.Set(id, lane.pace.bytes_per_second());
-    if (!frozen) rates_.Looked(id, now_ns, seen);
+    if (!frozen_) rates_.Looked(id, now_ns, seen);
   }
   if (!ordered_) return false;
   ordered_ = false;

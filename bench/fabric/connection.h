@@ -45,9 +45,10 @@ class Connection {
   Connection(const Ends& ends, const Policy& policy, uint64_t seed, int limiter, Process* process,
              const Topology* topology);
 
-  // A round of shares: its flows, with so much room beyond the rate that it goes on at, and what they came to.
+  // A round of shares: its flows, with so much room beyond the rate that it goes on at, and what they came to. `last`:
+  // no further round changes them.
   void AddFlows(double room, std::vector<Flow>* flows);
-  void TakeShares(const std::vector<Flow>& flows);
+  void TakeShares(const std::vector<Flow>& flows, bool last = true);
   // What it can bring, as of TakeShares.
   double capacity() const { return capacity_; }
   // It goes on at `rate`, which is at most that.
@@ -57,8 +58,9 @@ class Connection {
 
   // For so long, times `noise`.
   void Move(double seconds, double noise);
-  // The plugin looks at its lanes. True where another lane carries than before. `frozen`: the pilot does nothing.
-  bool Look(int64_t now_ns, bool frozen);
+  // The plugin looks at its lanes. True where another lane carries than before. `freeze`: the pilot does nothing any
+  // more, once it tries nothing.
+  bool Look(int64_t now_ns, bool freeze);
   // How long the last chunk of a message goes on alone, on average.
   double Tail(double bytes) const;
   // How lucky its flows are.
@@ -88,8 +90,9 @@ class Connection {
   int FirstLanes(const Policy& policy) const;
   void Dial(size_t lane);
   void DrawLuck(size_t lane);
-  void See(const Flow& flow, LanePolicy::RoundTrips* round_trips) const;
+  void See(const Flow& flow, bool last, LanePolicy::RoundTrips* round_trips) const;
   void CarryOut(const LaneOrder& order);
+  bool Tries() const;
   bool Flows(size_t lane) const { return lanes_[lane].open && rates_.Carries(static_cast<int>(lane)); }
 
   const Ends ends_;
@@ -103,7 +106,9 @@ class Connection {
   uint64_t luck_ = 0;
   double sigma_ = 0;  // 0: all flows are equally lucky
   bool ordered_ = false;
+  bool frozen_ = false;
   int64_t now_ns_ = 0;
+  int64_t opened_ns_ = 0;  // a lane, last
   LaneRates rates_;
   std::vector<Lane> lanes_;
   size_t first_flow_ = 0;

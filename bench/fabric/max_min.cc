@@ -28,24 +28,23 @@ std::vector<int> ByCap(const std::vector<Flow>& flows) {
 }  // namespace
 
 void MaxMin::Index(const std::vector<Flow>& flows) {
-  links_.assign(capacities_.size(), Link());
-  for (size_t i = 0; i < links_.size(); ++i) links_[i].left = capacities_[i];
+  indexed_.assign(capacities_.size(), Link());
   for (const Flow& flow : flows) {
     for (int i = 0; i < flow.count; ++i) {
-      Link& link = links_[static_cast<size_t>(flow.links[static_cast<size_t>(i)])];
+      Link& link = indexed_[static_cast<size_t>(flow.links[static_cast<size_t>(i)])];
       link.weight += flow.weight;
       ++link.end;
     }
   }
   int at = 0;
-  for (Link& link : links_) {
+  for (Link& link : indexed_) {
     link.begin = at;
     at += std::exchange(link.end, at);
   }
   crossing_.resize(static_cast<size_t>(at));
   for (size_t f = 0; f < flows.size(); ++f) {
     for (int i = 0; i < flows[f].count; ++i) {
-      Link& link = links_[static_cast<size_t>(flows[f].links[static_cast<size_t>(i)])];
+      Link& link = indexed_[static_cast<size_t>(flows[f].links[static_cast<size_t>(i)])];
       crossing_[static_cast<size_t>(link.end++)] = static_cast<int>(f);
     }
   }
@@ -62,14 +61,21 @@ void MaxMin::Freeze(Flow* flow, double rate, int bottleneck) {
   }
 }
 
-// A link's level only rises as others fill: one that is popped too early goes back.
 void MaxMin::Solve(std::vector<Flow>* flows) {
   Index(*flows);
+  SolveAgain(flows);
+}
+
+// A link's level only rises as others fill: one that is popped too early goes back.
+void MaxMin::SolveAgain(std::vector<Flow>* flows) {
+  links_ = indexed_;
   for (Flow& flow : *flows) flow.rate = -1;
-  Levels levels;
+  std::vector<Level> first;
   for (size_t i = 0; i < links_.size(); ++i) {
-    if (links_[i].begin != links_[i].end) levels.push({links_[i].level(), static_cast<int>(i)});
+    links_[i].left = capacities_[i];
+    if (links_[i].begin != links_[i].end) first.emplace_back(links_[i].level(), static_cast<int>(i));
   }
+  Levels levels(std::greater<Level>(), std::move(first));
   const std::vector<int> capped = ByCap(*flows);
   size_t next = 0;
   while (!levels.empty() || next < capped.size()) {

@@ -44,6 +44,8 @@ class MaxMin {
 
   // Each flow crosses a link or has a cap.
   void Solve(std::vector<Flow>* flows);
+  // The flows of the latest Solve, with the same links and weights: capacities and caps may differ.
+  void SolveAgain(std::vector<Flow>* flows);
 
  private:
   struct Link {
@@ -60,6 +62,7 @@ class MaxMin {
   void Freeze(Flow* flow, double rate, int bottleneck);
 
   std::vector<double> capacities_;
+  std::vector<Link> indexed_;  // without what is left
   std::vector<Link> links_;
   std::vector<int> crossing_;
 };

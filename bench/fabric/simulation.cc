@@ -89,14 +89,20 @@ void Simulation::Solve() {
   const bool couples = std::any_of(jobs_.begin(), jobs_.end(), [](const Running& one) { return one.job.groups > 0; });
   const bool parts = std::any_of(connections_.begin(), connections_.end(),
                                  [](const auto& connection) { return connection->equal_parts(); });
-  for (int round = couples || parts ? 0 : 1; round < 2; ++round) {
-    flows_.clear();
-    for (auto& connection : connections_) {
-      if (connection->active) connection->AddFlows(round == 0 ? kRoom : kSlack, &flows_);
+  const int first = couples || parts ? 0 : 1;
+  for (int round = first; round < 2; ++round) {
+    if (round == first || parts) {
+      flows_.clear();
+      for (auto& connection : connections_) {
+        if (connection->active) connection->AddFlows(round == 0 ? kRoom : kSlack, &flows_);
+      }
+      links_.Solve(&flows_);
+    } else {
+      links_.SolveAgain(&flows_);  // Only their limiters have changed.
     }
-    links_.Solve(&flows_);
+    topology_.FillQueues();
     for (auto& connection : connections_) {
-      if (connection->active) connection->TakeShares(flows_);
+      if (connection->active) connection->TakeShares(flows_, round == 1);
     }
     Couple(round == 0 ? kSlack : kRoom);
   }
@@ -157,9 +163,9 @@ void Simulation::MoveJob(size_t index, double until) {
 
 void Simulation::Look() {
   const int64_t now_ns = kBeginNs + static_cast<int64_t>(now_ * 1e9);
-  const bool frozen = now_ > conditions_.frozen_from;
+  const bool freeze = now_ > conditions_.frozen_from;
   for (auto& connection : connections_) {
-    if (connection->active && connection->Look(now_ns, frozen)) changed_ = true;
+    if (connection->active && connection->Look(now_ns, freeze)) changed_ = true;
   }
 }
 

@@ -24,7 +24,7 @@ struct Conditions {
   double luck = 0.15;
   double luck_lasts = 0.3;
   double noise = 0.01;
-  double frozen_from = kUnlimited;  // from then on the pilot does nothing
+  double frozen_from = kUnlimited;  // from then on a pilot that tries nothing does nothing
   // When a path of kPaths gets another rate.
   struct Change {
     double at = 0;

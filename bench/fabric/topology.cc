@@ -51,13 +51,23 @@ void Topology::Route(int from, int to, int rail, uint64_t port, Flow* flow) cons
   flow->Cross(first_path_ + 2 * (other * spines_ + spine) + 1);
 }
 
+double Topology::WaitFor(int link, int flows) const {
+  return std::min(flows * spec_.queue_bytes, spec_.buffer) / links_->capacity(link);
+}
+
+void Topology::FillQueues() {
+  if (!queues()) return;
+  waits_.resize(static_cast<size_t>(links_end_));
+  for (int link = 0; link < links_end_; ++link) waits_[static_cast<size_t>(link)] = WaitFor(link, links_->held(link));
+}
+
 int64_t Topology::WaitUs(const Flow& flow, bool own) const {
   double seconds = own && flow.bottleneck < 0 ? spec_.queue_bytes / flow.cap : 0;
   for (int i = 0; i < flow.count; ++i) {
     const int link = flow.links[static_cast<size_t>(i)];
     if (link >= links_end_) continue;
-    const int flows = links_->held(link) - (!own && link == flow.bottleneck ? 1 : 0);
-    seconds += std::min(flows * spec_.queue_bytes, spec_.buffer) / links_->capacity(link);
+    seconds +=
+        !own && link == flow.bottleneck ? WaitFor(link, links_->held(link) - 1) : waits_[static_cast<size_t>(link)];
   }
   return static_cast<int64_t>(seconds * 1e6);
 }

@@ -41,6 +41,8 @@ class Topology {
   void Route(int from, int to, int rail, uint64_t port, Flow* flow) const;
   void SetPath(int path, double rate) { links_->SetCapacity(first_path_ + path, rate); }
   bool queues() const { return spec_.queue_bytes > 0; }
+  // Queues are as the latest shares fill them.
+  void FillQueues();
   // How long a flow waits in the queues of its path; without its own bytes: what it finds when it is new. [us]
   int64_t WaitUs(const Flow& flow, bool own) const;
   const TopologySpec& spec() const { return spec_; }
@@ -49,13 +51,15 @@ class Topology {
  private:
   void AddPaths();
   void AddSpines();
+  double WaitFor(int link, int flows) const;
 
   const TopologySpec spec_;
   MaxMin* const links_;
-  int spines_ = 1;      // as flows see them
-  int first_nic_ = 0;   // from a host, and then to it, for each rail of each host
-  int first_path_ = 0;  // kPaths: one each; kLeafSpine: up and down for each spine of each leaf
-  int links_end_ = 0;   // later ones are not the network's
+  int spines_ = 1;             // as flows see them
+  int first_nic_ = 0;          // from a host, and then to it, for each rail of each host
+  int first_path_ = 0;         // kPaths: one each; kLeafSpine: up and down for each spine of each leaf
+  int links_end_ = 0;          // later ones are not the network's
+  std::vector<double> waits_;  // in the queue of each link [s]
 };
 
 }  // namespace fabric

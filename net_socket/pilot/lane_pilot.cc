@@ -69,7 +69,7 @@ bool LanePilot::Decide(int64_t now_ns, const Look& look) {
     }
   }
   if (trial_ == Trial::kSpread) {
-    if (spread_.Awaits(now_ns, lanes_)) return false;
+    if (spread_.Awaits(now_ns, look, lanes_)) return false;
     if (spread_.Came(&lanes_)) {
       window_.Start(now_ns + tuning::kSettleNs);
       return true;
@@ -94,6 +94,7 @@ bool LanePilot::WasStill(int64_t now_ns) {
     thin_again_.InVain(now_ns, Jitter());
     thin_.Undo(&lanes_);
   } else if (broken_off == Trial::kSpread) {
+    PauseSpreading(now_ns);
     spread_.Undo(&lanes_);
   } else {
     PauseExploring(now_ns);
@@ -160,7 +161,7 @@ bool LanePilot::Spread(int64_t now_ns, double total) {
 bool LanePilot::JudgeSpread(int64_t now_ns) {
   if (spread_.Judge(window_, past_.noise(), &lanes_) == SpreadTrial::Verdict::kLookAgain) return false;
   trial_ = Trial::kNone;
-  spread_again_ns_ = now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kSpreadEveryNs));
+  PauseSpreading(now_ns);
   return true;
 }
 
@@ -206,6 +207,10 @@ bool LanePilot::JudgeThin(int64_t now_ns, double total) {
       return true;
   }
   return true;
+}
+
+void LanePilot::PauseSpreading(int64_t now_ns) {
+  spread_again_ns_ = now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kSpreadEveryNs));
 }
 
 void LanePilot::PauseExploring(int64_t now_ns) {

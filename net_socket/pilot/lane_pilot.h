@@ -92,6 +92,7 @@ class LanePilot final : public LanePolicy {
   bool Explore(int64_t now_ns, double total);
   bool Thin(int64_t now_ns, double total);
   bool Spread(int64_t now_ns, double total);
+  void PauseSpreading(int64_t now_ns);
   void PauseExploring(int64_t now_ns);
   double Jitter();
 

@@ -41,12 +41,8 @@ MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolic
   return measured_ns_ >= tuning::kMeasureNs ? Progress::kWhole : Progress::kMeasures;
 }
 
-double MeasuredWindow::total() const {
-  return static_cast<double>(brought_) * kSecond / static_cast<double>(measured_ns_);
-}
-
-double MeasuredWindow::others() const {
-  return static_cast<double>(others_) * kSecond / static_cast<double>(measured_ns_);
+double MeasuredWindow::PerSecond(double bytes) const {
+  return measured_ns_ == 0 ? 0 : bytes * kSecond / static_cast<double>(measured_ns_);
 }
 
 bool MeasuredWindow::WasDry(int lane) const {

@@ -25,9 +25,9 @@ class MeasuredWindow {
   Progress Measure(int64_t now_ns, const LanePolicy::Look& look);
 
   // Bytes per second of all lanes.
-  double total() const;
+  double total() const { return PerSecond(static_cast<double>(brought_)); }
   // Bytes per second of the process's other connections; 0: not known.
-  double others() const;
+  double others() const { return PerSecond(static_cast<double>(others_)); }
   // In at least half of the steps the network was the limit.
   bool limited() const { return limited_steps_ * 2 >= steps_; }
   uint64_t Brought(int lane) const { return lanes_[static_cast<size_t>(lane)].brought; }
@@ -40,6 +40,9 @@ class MeasuredWindow {
     uint64_t brought = 0;
     int dry_steps = 0;  // in which it held nothing
   };
+
+  // 0 while nothing was measured.
+  double PerSecond(double bytes) const;
 
   std::vector<Lane> lanes_;
   int64_t last_ns_ = 0;      // the step before; 0: none

@@ -6,6 +6,7 @@
 // Threads: one at a time. Units: nanoseconds. Errors: none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,7 +27,7 @@ class PilotedLanes {
   State state(int lane) const { return states_[static_cast<size_t>(lane)]; }
   bool carries(int lane) const { return state(lane) == State::kCarries; }
   Lanes Those(State state) const;
-  int carrying() const { return static_cast<int>(Those(State::kCarries).size()); }
+  int carrying() const { return static_cast<int>(std::count(states_.begin(), states_.end(), State::kCarries)); }
 
   // Sets a lane's state without an order.
   void Set(int lane, State state) { states_[static_cast<size_t>(lane)] = state; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/clock.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
@@ -20,13 +21,18 @@ void SpreadTrial::See(const MeasuredWindow& window, const PilotedLanes& lanes) {
   }
 }
 
+bool SpreadTrial::MayTry(const PilotedLanes& lanes) const {
+  const PilotedLanes::Lanes carrying = lanes.Those(State::kCarries);
+  const auto known = [this](int lane) { return known_[static_cast<size_t>(lane)].looks >= tuning::kSpreadKnownLooks; };
+  return carrying.size() >= tuning::kFewLanes && std::all_of(carrying.begin(), carrying.end(), known);
+}
+
 int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
   std::vector<double> brought;
   int slowest = -1;
   bool any_dry = false;
   for (int lane : lanes.Those(State::kCarries)) {
     const Known& known = known_[static_cast<size_t>(lane)];
-    if (known.looks < tuning::kSpreadKnownLooks) return -1;
     brought.push_back(known.brought);
     const bool dry = 2 * known.dry > 1;
     any_dry = any_dry || dry;
@@ -45,14 +51,20 @@ bool SpreadTrial::Over(int64_t now_ns) const {
          (first_ns_ != 0 && now_ns - first_ns_ > tuning::kSpreadForNs);
 }
 
+// Trials that are not over find out by themselves.
 void SpreadTrial::PathChanged(int64_t now_ns) {
-  if (first_ns_ == 0 || now_ns - first_ns_ < tuning::kSpreadAgainNs) return;
-  first_ns_ = 0;
+  if (!Over(now_ns)) return;
+  changed_ = true;
   limited_ = false;
-  tries_ = vain_ = 0;
 }
 
 bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
+  if (changed_ && now_ns - first_ns_ >= tuning::kSpreadAgainNs) {
+    changed_ = false;
+    first_ns_ = 0;
+    tries_ = vain_ = 0;
+  }
+  if (!MayTry(*lanes)) return false;
   if (first_ns_ == 0) first_ns_ = now_ns;
   if (Over(now_ns)) return false;
   old_ = Crowded(*lanes);
@@ -62,14 +74,21 @@ bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
   new_ = opened[0];
   base_ = base;
   opening_until_ns_ = now_ns + tuning::kOpenWithinNs;
+  opened_ns_ = 0;
   looks_ = 0;
   total_ = new_brought_ = 0;
   ++tries_;
   return true;
 }
 
-bool SpreadTrial::Awaits(int64_t now_ns, const PilotedLanes& lanes) const {
-  return now_ns < opening_until_ns_ && lanes.state(new_) == State::kOpening;
+bool SpreadTrial::Awaits(int64_t now_ns, const LanePolicy::Look& look, const PilotedLanes& lanes) {
+  if (opening_until_ns_ == 0) return false;
+  if (lanes.state(new_) == State::kOpening) return now_ns < opening_until_ns_;
+  if (opened_ns_ == 0) opened_ns_ = now_ns;
+  const int64_t round_trip_us = look.round_trips == nullptr ? 0 : (*look.round_trips)[static_cast<size_t>(new_)].now_us;
+  const int64_t starts_ns = tuning::kSlowStartRounds * round_trip_us * kMicrosecond;
+  // kSettleNs of it are over before the first look begins, too.
+  return now_ns - opened_ns_ < std::min(starts_ns, tuning::kOpenWithinNs) - tuning::kSettleNs;
 }
 
 // The number of lanes stays: with one more each of them would bring less where the application has no more to send.
@@ -87,6 +106,7 @@ SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noi
   const bool missed = total_ < least * looks_ || !lanes->carries(new_) || lanes->state(old_) != State::kPaused;
   if (!missed && looks_ < tuning::kSpreadLooks) return Verdict::kLookAgain;
   if (missed || new_brought_ < tuning::kFaster * known_[static_cast<size_t>(old_)].brought * looks_) {
+    ++vain_;
     Undo(lanes);
     return Verdict::kOver;
   }
@@ -96,7 +116,6 @@ SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noi
 }
 
 void SpreadTrial::Undo(PilotedLanes* lanes) {
-  ++vain_;
   if (lanes->state(old_) == State::kPaused) lanes->Set(old_, State::kCarries);
   const State at = lanes->state(new_);
   if (at == State::kOpening) lanes->Set(new_, State::kNone);  // It may still come, and is closed then.

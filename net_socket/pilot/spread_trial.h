@@ -5,16 +5,18 @@
 //          The same number of lanes, spread better, takes bandwidth from no other connection.
 // Rules:   a lane is crowded if it usually has data and over many looks carries clearly less than the median, while
 //          another one usually runs dry. If the network was the connection's limit in a look, all its lanes may be
-//          crowded: then it is the slowest one. A trial opens a new lane, which carries in the place of the crowded
-//          one. It stays if it is clearly faster and the total does not drop; else the crowded one carries again.
-//          Trials stop after several failures in a row, after many trials, or half a minute after the first could
-//          begin; a path change starts them again, at most once in two minutes. Pure.
+//          crowded: then it is the slowest one. A trial opens a new lane, which carries in the crowded one's place, and
+//          together with it before that if its slow start is long. It stays if it is clearly faster and the total does
+//          not drop; else the crowded one carries again. Trials stop after several failures in a row, after many
+//          trials, or 24 s after the first could begin; a path change starts them again, at most once in two minutes.
+//          Pure.
 // Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "net_socket/pilot/lane_policy.h"
 #include "net_socket/pilot/measured_window.h"
 #include "net_socket/pilot/piloted_lanes.h"
 
@@ -32,13 +34,14 @@ class SpreadTrial {
   void Forget(int lane) { known_[static_cast<size_t>(lane)] = {}; }
   // `base`: the total without a trial. False: no lane is crowded, no more trials are allowed, or no lane can be opened.
   bool Begin(int64_t now_ns, double base, PilotedLanes* lanes);
-  // True until the new lane is open, or its time is over.
-  bool Awaits(int64_t now_ns, const PilotedLanes& lanes) const;
+  // True until the new lane is open and no longer in slow start, or its time to open is over. The crowded one carries.
+  bool Awaits(int64_t now_ns, const LanePolicy::Look& look, const PilotedLanes& lanes);
   // True once, after Awaits has become false: measuring begins, and other lanes may carry.
   bool Came(PilotedLanes* lanes);
   // kOver: the trial has ended, with as many lanes as before.
   Verdict Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
+  // Trials that are over start again once kSpreadAgainNs have passed since the first could begin.
   void PathChanged(int64_t now_ns);
 
  private:
@@ -49,6 +52,9 @@ class SpreadTrial {
   };
 
   bool Over(int64_t now_ns) const;
+  // A trial costs no large part of the traffic, and of each lane that carries it is known what it brings.
+  bool MayTry(const PilotedLanes& lanes) const;
+  // -1: none.
   int Crowded(const PilotedLanes& lanes) const;
 
   std::vector<Known> known_;
@@ -56,11 +62,13 @@ class SpreadTrial {
   int new_ = 0;
   double base_ = 0;
   int64_t opening_until_ns_ = 0;
+  int64_t opened_ns_ = 0;  // the new one, as Awaits saw it; 0: not yet
   int looks_ = 0;
   double total_ = 0;  // sums of the looks
   double new_brought_ = 0;
-  int64_t first_ns_ = 0;  // when the first trial could begin; 0: not yet
+  int64_t first_ns_ = 0;  // when the first trial could begin, all lanes being known; 0: not yet
   bool limited_ = false;  // a look since the path changed has found the network to be the limit
+  bool changed_ = false;  // the path, since trials were over
   int tries_ = 0;
   int vain_ = 0;  // failures in a row
 };

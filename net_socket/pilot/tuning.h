@@ -84,6 +84,9 @@ inline constexpr int64_t kExploreAgainNs = 3600 * kSecond;
 inline constexpr double kCrowded = 1.12;
 // Looks until it is known what a lane brings. [looks; as kCrowded: a flow's luck lasts 0.3 s there]
 inline constexpr int kSpreadKnownLooks = 12;
+// A new lane carries for this long before it is compared, kOpenWithinNs at the most, and together with the crowded one
+// until kSettleNs are left: in slow start 10 segments become 15 MB in flight. [round trips]
+inline constexpr int64_t kSlowStartRounds = 10;
 // Looks in which a new lane carries in the place of the crowded one. [looks; as kCrowded; with 3 of them ring-1 of 64
 // hosts had 0.93 of the best fixed number, with 5 0.94]
 inline constexpr int kSpreadLooks = 5;
@@ -92,8 +95,9 @@ inline constexpr double kFaster = 1.1;
 // From one trial to spread to the next. [ns]
 inline constexpr int64_t kSpreadEveryNs = 500 * kMillisecond;
 // How long trials to spread go on after the first could begin. [ns; bench/fabric: 0.1 dials a second and host; from the
-// first trial on ring-rails of 8 hosts had 0.3 to 1.0]
-inline constexpr int64_t kSpreadForNs = 30 * kSecond;
+// first trial on ring-rails of 8 hosts had 0.3 to 1.0; two-jobs of 8 hosts had more than 0.1 with 14 of 16 seeds with
+// 30 s, with 2 with this]
+inline constexpr int64_t kSpreadForNs = 24 * kSecond;
 // A path change restarts trials to spread, at the earliest this long after the first. [ns; as kSpreadForNs]
 inline constexpr int64_t kSpreadAgainNs = 120 * kSecond;
 // The most trials to spread within kSpreadForNs. [trials; bench/fabric, ring-1: a connection whose trials helped had
@@ -107,10 +111,9 @@ inline constexpr int kSpreadVainMax = 4;
 
 // Thinning pauses one of this many lanes, and fewer if those were missed. [lanes]
 inline constexpr size_t kThinPart = 6;
-// Thinning leaves this few lanes alone: a trial would cost them a large part of their traffic; 1 where lanes can't be
-// opened.
-// [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and returns: 0.90 to 0.97 of the
-// sum where fewer are tried, 0.97 to 0.99 like this]
+// Thinning leaves this few lanes alone, and spreading fewer: a trial would cost them a large part of their traffic; 1
+// where lanes can't be opened. [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and
+// returns: 0.90 to 0.97 of the sum where fewer are tried, 0.97 to 0.99 like this]
 inline constexpr size_t kFewLanes = 4;
 // A connection that began with more lanes keeps at least this many: a fast card begins with them. [lanes; bench/fabric:
 // connections that are thinned to 4 where others have 8 lose up to a quarter]

@@ -35,6 +35,22 @@ TEST(MaxMinTest, WhatTheBottleneckLeavesGoesToTheOthers) {
   EXPECT_EQ(-1, flows[4].bottleneck);
 }
 
+TEST(MaxMinTest, OtherCapacitiesNeedNoNewFlows) {
+  MaxMin links, other;
+  for (double capacity : {10, 100, 20}) (void)links.AddLink(capacity);
+  for (double capacity : {40, 30, 20}) (void)other.AddLink(capacity);
+  std::vector<Flow> flows = {Over({0, 1}), Over({0, 2}, 3), Over({1, 2}), Over({1}, 2, 25)}, same = flows;
+  links.Solve(&flows);
+  for (int link = 0; link < 3; ++link) links.SetCapacity(link, other.capacity(link));
+  links.SolveAgain(&flows);
+  other.Solve(&same);
+  for (size_t i = 0; i < flows.size(); ++i) {
+    EXPECT_EQ(same[i].rate, flows[i].rate);
+    EXPECT_EQ(same[i].bottleneck, flows[i].bottleneck);
+  }
+  for (int link = 0; link < 3; ++link) EXPECT_EQ(other.held(link), links.held(link));
+}
+
 // Each flow has its cap, or crosses a full link on which no other flow has more for its weight.
 TEST(MaxMinTest, NoFlowCouldHaveMore) {
   for (uint32_t seed = 1; seed <= 200; ++seed) {

@@ -1,11 +1,25 @@
-// What is known of a connection's latest windows.
+// What is known of a connection's look, and of its latest ones.
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
 
 #include "net_socket/pilot/measured_window.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 namespace {
+
+// New lanes that find the queue of all others go before a look has begun.
+TEST(MeasuredWindowTest, ALookThatHasNotBegunBringsNothing) {
+  MeasuredWindow window(1);
+  const std::vector<uint64_t> acked = {1000};
+  window.Start(tuning::kStepNs);
+  EXPECT_EQ(0, window.total());
+  EXPECT_EQ(0, window.others());
+  (void)window.Measure(tuning::kStepNs, {acked});
+  EXPECT_EQ(0, window.others());
+}
 
 TEST(PastWindowsTest, KnowsNoNoiseAtFirst) {
   PastWindows windows;

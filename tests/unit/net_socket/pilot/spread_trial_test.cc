@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "common/clock.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
@@ -28,12 +29,21 @@ class SpreadTrialTest : public testing::Test {
     }
     return window_;
   }
+  // Until the new lane is compared.
+  int64_t Await() {
+    const int64_t from = now_;
+    while (trial_.Awaits(now_, {acked_, true, 1, &dry_, &round_trips_}, lanes_)) {
+      EXPECT_TRUE(lanes_.carries(3)) << "the crowded one";
+      now_ += tuning::kStepNs;
+    }
+    EXPECT_TRUE(trial_.Came(&lanes_));
+    return now_ - from;
+  }
   bool Begin(bool limited = true) {
     for (int i = 0; i < tuning::kSpreadKnownLooks; ++i) trial_.See(Look(limited), lanes_);
     if (!trial_.Begin(now_, window_.total(), &lanes_)) return false;
     for (const LaneOrder& order : lanes_.TakeOrders()) (void)lanes_.Opened(order.lane);
-    EXPECT_FALSE(trial_.Awaits(now_, lanes_));
-    EXPECT_TRUE(trial_.Came(&lanes_));
+    awaited_ns_ = Await();
     return true;
   }
   SpreadTrial::Verdict Judge() {
@@ -46,10 +56,21 @@ class SpreadTrialTest : public testing::Test {
   std::vector<uint64_t> acked_ = std::vector<uint64_t>(kLanesMax);
   std::vector<uint64_t> rates_ = std::vector<uint64_t>(kLanesMax, 1000);
   std::vector<bool> dry_ = std::vector<bool>(kLanesMax);
+  std::vector<LanePolicy::RoundTrips> round_trips_ = std::vector<LanePolicy::RoundTrips>(kLanesMax);
+  int64_t awaited_ns_ = 0;
   PilotedLanes lanes_{{kLanes, kLanesMax, true, 1}};
   MeasuredWindow window_{kLanesMax};
   SpreadTrial trial_{kLanesMax};
 };
+
+TEST_F(SpreadTrialTest, FewLanesStay) {
+  rates_[3] = 500;
+  for (int lane = 4; lane < kLanes; ++lane) lanes_.Set(lane, State::kNone);
+  lanes_.Set(0, State::kNone);
+  EXPECT_FALSE(Begin()) << "a third of the traffic";
+  lanes_.Set(0, State::kCarries);
+  EXPECT_TRUE(Begin());
+}
 
 TEST_F(SpreadTrialTest, LanesThatAreAlikeStayWhereTheNetworkIsNotTheLimit) {
   dry_[0] = true;
@@ -68,11 +89,19 @@ TEST_F(SpreadTrialTest, TheSlowestIsTriedWhereTheNetworkIsTheLimit) {
 TEST_F(SpreadTrialTest, ACrowdedLaneGivesWayToAFasterOne) {
   rates_[3] = 500;
   ASSERT_TRUE(Begin());
+  EXPECT_EQ(0, awaited_ns_);
   EXPECT_EQ(kLanes, lanes_.carrying()) << "in its place, not with it";
   EXPECT_FALSE(lanes_.carries(3));
   EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
   EXPECT_EQ(kLanes, lanes_.carrying());
   EXPECT_EQ(State::kClosing, lanes_.state(3));
+}
+
+TEST_F(SpreadTrialTest, ALaneInSlowStartIsNotCompared) {
+  rates_[3] = 500;
+  round_trips_[kLanes].now_us = 40000;
+  ASSERT_TRUE(Begin());
+  EXPECT_EQ(tuning::kSlowStartRounds * 40 * kMillisecond - tuning::kSettleNs, awaited_ns_);
 }
 
 // A ring is as slow as its slowest connection: the others have lanes that run dry, and may still take from it.
@@ -114,6 +143,27 @@ TEST_F(SpreadTrialTest, NothingIsTriedWhereTheNetworkIsNeverTheLimit) {
   EXPECT_FALSE(Begin(false));
 }
 
+// A connection that pauses often has few whole looks.
+TEST_F(SpreadTrialTest, TrialsDoNotEndBeforeLanesAreKnown) {
+  rates_[3] = 500;
+  trial_.See(Look(), lanes_);
+  EXPECT_FALSE(trial_.Begin(now_, window_.total(), &lanes_));
+  now_ += 2 * tuning::kSpreadForNs;
+  EXPECT_TRUE(Begin());
+}
+
+// A connection that paused: nothing is known of the new lane.
+TEST_F(SpreadTrialTest, OneThatIsBrokenOffIsNoFailure) {
+  rates_[3] = 500;
+  for (int i = 0; i < tuning::kSpreadVainMax; ++i) {
+    ASSERT_TRUE(Begin()) << i;
+    trial_.Undo(&lanes_);
+    EXPECT_TRUE(lanes_.carries(3));
+    for (const LaneOrder& order : lanes_.TakeOrders()) lanes_.Closed(order.lane);
+  }
+  EXPECT_TRUE(Begin());
+}
+
 TEST_F(SpreadTrialTest, TrialsThatDoNotHelpAreFew) {
   rates_[3] = 500;
   rates_[kLanes] = 520;
@@ -127,8 +177,16 @@ TEST_F(SpreadTrialTest, TrialsThatDoNotHelpAreFew) {
   trial_.PathChanged(now_);
   EXPECT_FALSE(Begin()) << "not so soon";
   now_ += tuning::kSpreadAgainNs;
+  EXPECT_TRUE(Begin()) << "but it is not forgotten";
+}
+
+TEST_F(SpreadTrialTest, TrialsThatAreOverStayOverOnTheSamePath) {
+  rates_[3] = 500;
+  ASSERT_TRUE(Begin());
   trial_.PathChanged(now_);
-  EXPECT_TRUE(Begin());
+  EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+  now_ += 2 * tuning::kSpreadAgainNs;
+  EXPECT_FALSE(Begin()) << "they were not over when it changed";
 }
 
 }  // namespace
