@@ -36,7 +36,7 @@ absl::Status CallGuard::Refusal() const {
   if (!forked()) return absl::UnknownError("tcpx is being unloaded");
   const absl::Status refusal = absl::UnknownError(
       "tcpx can't be used in a forked child: start the process anew (exec, or the spawn start method)");
-  if (!told_.exchange(true)) TCPX_WARN("%s", std::string(refusal.message()));
+  if (!warned_.exchange(true)) TCPX_WARN("%s", std::string(refusal.message()));
   return refusal;
 }
 

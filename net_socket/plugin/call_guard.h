@@ -59,7 +59,7 @@ class CallGuard {
   std::atomic<bool> protects_{true};
   std::atomic<bool> ended_{false};
   std::atomic<int> inside_{0};
-  mutable std::atomic<bool> told_{false};
+  mutable std::atomic<bool> warned_{false};
 };
 
 }  // namespace tcpx
