@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "common/address.h"
@@ -151,7 +150,11 @@ KillerThread::KillerThread(uint64_t seed, int every_us, const std::atomic<uint64
         received = received_total->load();
         kills_since = 0;
       }
-      if (received_total != nullptr && kills_since == kKillsPerMessage) continue;
+      if (!health && kills_since == kKillsPerMessage) {
+        if (received_total != nullptr) continue;
+        std::this_thread::sleep_for(kRest);
+        kills_since = 0;
+      }
       std::lock_guard<std::mutex> lock(mutex_);
       if (!killer.KillOne()) continue;
       kills_.fetch_add(1);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <thread>
@@ -53,9 +54,12 @@ class SocketKiller {
 // Kills every now and then, in a thread of its own, until it goes.
 class KillerThread {
  public:
-  // So many die at most while no message arrives: a machine that makes no new lane between two kills would try for
-  // ever.
+  // So many lanes die at most while no message arrives: a machine that makes no new lane between two kills would try
+  // for ever.
   static constexpr int kKillsPerMessage = 16;
+  // Where nobody counts messages, the lanes are left alone for so long after that many. A guess: 50 handshakes of a
+  // busy machine under a sanitizer.
+  static constexpr auto kRest = std::chrono::milliseconds(500);
 
   // While one lives, nothing is killed.
   class Truce {
@@ -69,7 +73,7 @@ class KillerThread {
     std::unique_lock<std::mutex> lock_;
   };
 
-  // `received_total`: counts messages; null: the killer does not look at them.
+  // `received_total`: counts messages; null: nobody does. `health`: it kills health sockets, and never rests.
   KillerThread(uint64_t seed, int every_us, const std::atomic<uint64_t>* received_total = nullptr, bool health = false);
   ~KillerThread() { Stop(); }
 

@@ -86,6 +86,19 @@ void KeepGoing(Control& peer) {
 
 class ForkTest : public ModeTest {};
 
+// The child allocates memory. Under the thread sanitizer it may then wait for ever for a thread that it does not have:
+// what that sanitizer's allocator had locked at the fork stays locked (LLVM's own tests of forked threads leave it out
+// for this, and here it was seen twice on a busy machine).
+class BusyChildTest : public ForkTest {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "under the thread sanitizer a child with one thread of several can't allocate";
+#endif
+    ForkTest::SetUp();
+  }
+};
+
 TEST_P(ForkTest, ChildHasNoDescriptorOfThePlugin) {
   const auto fork_one = [](Control& peer) {
     Parent parent(peer);
@@ -124,7 +137,7 @@ void RequireRefusals(Parent* parent) {
   TCPX_REQUIRE(net.Init(&out, 1, -1, &RecordLog, nullptr) == ncclSystemError);
 }
 
-TEST_P(ForkTest, EveryCallInTheChildIsRefused) {
+TEST_P(BusyChildTest, EveryCallInTheChildIsRefused) {
   const auto fork_one = [](Control& peer) {
     Parent parent(peer);
     TalkingChild child([&parent] {
@@ -157,7 +170,7 @@ TEST_P(ForkTest, ChildUsesThePluginAfreshAfterExec) {
 }
 
 // NCCL must not see init fail before v11 (it crashes then, 2.28.3 to 2.29.3): there are no devices instead.
-TEST_P(ForkTest, OldInitInTheChildFindsNoDevices) {
+TEST_P(BusyChildTest, OldInitInTheChildFindsNoDevices) {
   const auto fork_one = [](Control& peer) {
     Parent parent(peer, 10);
     const pid_t child = fork();
@@ -193,7 +206,7 @@ void RequireADeviceThatTakesNothing(Parent* parent, int version) {
   TCPX_REQUIRE(net.Finalize(context) == ncclSuccess);
 }
 
-TEST_P(ForkTest, TheChildOfAProtectedProcessIsShownADeviceThatTakesNothing) {
+TEST_P(BusyChildTest, TheChildOfAProtectedProcessIsShownADeviceThatTakesNothing) {
   setenv("TCPX_SECRET_FILE", SecretFile().c_str(), 1);
   for (const int version : {0, 10}) {
     const auto fork_one = [version](Control& peer) {
@@ -209,7 +222,7 @@ TEST_P(ForkTest, TheChildOfAProtectedProcessIsShownADeviceThatTakesNothing) {
 }
 
 // As data loaders do, which never heard of the plugin: without a word.
-TEST_P(ForkTest, ChildEndsInSilence) {
+TEST_P(BusyChildTest, ChildEndsInSilence) {
   const auto fork_some = [](Control& peer) {
     Parent parent(peer);
     const std::function<void()> ways[] = {
@@ -229,6 +242,7 @@ TEST_P(ForkTest, ChildEndsInSilence) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ForkTest, ::testing::ValuesIn(AllModes({4})), ShortModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, BusyChildTest, ::testing::ValuesIn(AllModes({4})), ShortModeName);
 
 }  // namespace
 }  // namespace tcpx
