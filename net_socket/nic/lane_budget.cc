@@ -34,8 +34,4 @@ void OpenLanes::Open(size_t lane) {
   if (taken_[lane] == nullptr) taken_[lane] = budget_->Take(1);
 }
 
-void OpenLanes::Close(size_t lane) {
-  if (lane < taken_.size()) taken_[lane].reset();
-}
-
 }  // namespace tcpx

@@ -44,14 +44,14 @@ class LaneBudget {
   std::atomic<int64_t> open_{0};
 };
 
-// Counts the open lanes of one connection whose lanes come and go. Threads: one at a time.
+// Counts the lanes of one connection whose lanes come and go, until it goes: one that is closed keeps a descriptor.
+// Threads: one at a time.
 class OpenLanes {
  public:
   explicit OpenLanes(LaneBudget* budget) : budget_(budget) {}
 
-  // Open already: a no-op; so is closing one that is closed.
+  // Open before: a no-op.
   void Open(size_t lane);
-  void Close(size_t lane);
 
  private:
   LaneBudget* const budget_;
