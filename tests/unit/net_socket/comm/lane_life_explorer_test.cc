@@ -1,17 +1,19 @@
 // Every life that two lanes may have, up to a number of steps: two ends, and a network that delays, resets or swallows
-// any socket at any moment, a dialler that comes late, a peer that closes or vanishes. Lanes' states, the frames that
-// are held, the striper, and the arbiter of who is gone are the code that ships; sockets are strings.
+// any socket at any moment, a dialler that comes late, a peer that closes or vanishes, and an autopilot that moves,
+// closes and opens one of them. Lanes' states, the frames that are held, the striper, the budget of lanes, and the
+// arbiter of who is gone are the code that ships; sockets are strings.
 //
 // In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent;
 // a request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives
 // and nothing is left over, or the sender knows that its peer has left. The arbiter's stuck sockets are those
 // that have moved no byte; the receiver's counts none, finds nothing final while a lane is up, and has nothing to say
-// once all is well. What is final in time is arbiter_explorer_test's.
+// once all is well. Both ends agree then on which lanes are closed, one is up, and each open lane has its part of the
+// budget. What is final in time is arbiter_explorer_test's.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <array>
 #include <deque>
+#include <memory>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -22,9 +24,11 @@
 #include "net_socket/comm/lane_table.h"
 #include "net_socket/health/arbiter.h"
 #include "net_socket/message/units.h"
+#include "net_socket/nic/lane_budget.h"
 #include "net_socket/send/chunk_header.h"
 #include "net_socket/send/held_frames.h"
 #include "net_socket/send/stripe.h"
+#include "tests/support/seed.h"
 
 namespace tcpx {
 namespace {
@@ -53,6 +57,9 @@ struct Lane {
   bool answered = false;  // the receiver has another socket, and has said how much it has
   uint64_t position = 0;  // of that answer
   Socket next;            // the sender does not know it yet
+  bool retiring = false;  // the autopilot closes it
+  bool said = false;      // on its stream, that it is closed
+  size_t said_end = 0;    // where the latest word of that ends
   uint64_t had = 0;       // by the peer, when the lane last got a socket
   int stuck = 0;          // sockets in a row since that has moved, with something to send again
 };
@@ -70,10 +77,17 @@ enum class Step {
   kAnswer,    // the sender takes it
   kClose,     // the receiver closes
   kVanish,    // the receiver's process ends
+  kMove,      // the autopilot wants another socket for the lane
+  kUnheard,   // the receiver says that what it says on the lane does not arrive
+  kRetire,    // the autopilot closes the lane
+  kShut,      // the lane is drained: the sender closes its socket
+  kOpen,      // the autopilot opens the lane: the sender dials
 };
-constexpr int kSteps = 12;
-constexpr const char* kNames[kSteps] = {"send",      "carry",  "look", "read",   "reset", "see loss",
-                                        "peer sees", "let go", "dial", "answer", "close", "vanish"};
+constexpr int kSteps = 17;
+constexpr int kStepsUnpiloted = 12;
+constexpr const char* kNames[kSteps] = {"send",      "carry",   "look",   "read",   "reset", "see loss",
+                                        "peer sees", "let go",  "dial",   "answer", "close", "vanish",
+                                        "move",      "unheard", "retire", "shut",   "open"};
 
 struct Move {
   Step step;
@@ -84,7 +98,9 @@ struct Move {
 
 class World {
  public:
-  World() {
+  // Lanes above `lanes` are opened later, if ever.
+  explicit World(int lanes) : lanes_at_start_(lanes) {
+    for (int i = 0; i < lanes; ++i) open_lanes_.Open(static_cast<size_t>(i));
     for (int i = 0; i < kMessages; ++i) {
       payloads_[static_cast<size_t>(i)].assign(kMessageBytes, static_cast<char>('a' + i));
       SendRequest& request = requests_[static_cast<size_t>(i)];
@@ -117,33 +133,37 @@ class World {
         return true;
       case Step::kRead:
         if (gone_ || lane.answered || lane.socket.in_kernel.empty()) return false;
-        lane.received += std::exchange(lane.socket.in_kernel, std::string());
+        Read(&lane);
         return true;
       case Step::kReset: {
         Socket& socket = lane.answered ? lane.next : lane.socket;
         if (socket.dead) return false;
         socket.dead = true;
         socket.in_flight.clear();
-        if (lane.answered) lane.answered = false;  // The dial has failed, and is made again.
+        // The dial has failed. One for a lane that was lost is made again.
+        if (std::exchange(lane.answered, false) && sender_.absent(index)) lane.dialling = false;
         return true;
       }
       case Step::kSeeLoss:
-        if (lane.lost || !lane.socket.dead || over()) return false;
+        if (lane.lost || !lane.socket.dead || sender_.absent(index) || over()) return false;
         lane.lost = true;
         return Lose(index, LaneTable::Why::kDied);
       case Step::kPeerSees:
-        if (gone_ || !lane.socket.dead || !receiver_.up(index)) return false;
+        if (gone_ || lane.answered || !lane.socket.dead || !receiver_.up(index)) return false;
+        Read(&lane);
+        if (MayBeClosed(index) && receiver_.Close(index, ++clock_)) return true;
         if (receiver_.Lose(index, LaneTable::Why::kDied, ++clock_) == LaneTable::Loss::kNoted) {
           receivers_.Lost(index, Arbiter::Loss::kDied);
         }
         return true;
       case Step::kLetGo:
-        if (over() || !sender_.up(index) || lane.socket.in_flight.empty()) return false;
+        if (over() || !sender_.up(index)) return false;
+        if (lane.socket.in_flight.empty() && sender_.state(index) == LaneState::kUp) return false;
         return Lose(index, LaneTable::Why::kLetGo);
       case Step::kDial:
         if (!lane.dialling || lane.answered || gone_) return false;
         // What has come is read, and the old socket is let go before the count is sent.
-        lane.received += std::exchange(lane.socket.in_kernel, std::string());
+        Read(&lane);
         lane.socket.dead = true;
         lane.socket.in_flight.clear();
         receiver_.Back(index);
@@ -160,6 +180,26 @@ class World {
         if (index != 0 || gone_) return false;
         gone_ = true;
         Leave(move.step == Step::kClose);
+        return true;
+      case Step::kMove:
+        return Piloted(index) && sender_.OrderMove(index);
+      case Step::kUnheard:
+        return Piloted(index) && sender_.state(index) != LaneState::kUnheard && sender_.NoteUnheard(index);
+      case Step::kRetire:
+        if (!Piloted(index) || lane.retiring || sender_.absent(index)) return false;
+        sender_.CancelMove(index);
+        lane.retiring = true;
+        return true;
+      case Step::kShut:
+        if (over() || !lane.retiring || !sender_.up(index) || !lane.said || !lane.held.empty()) return false;
+        if (!sender_.Close(index, ++clock_)) return false;
+        lane.socket.dead = true;
+        lane.lost = false;
+        return true;
+      case Step::kOpen:
+        if (!Piloted(index) || !sender_.absent(index) || lane.dialling) return false;
+        lane.retiring = false;
+        lane.dialling = true;
         return true;
     }
     return false;
@@ -205,9 +245,12 @@ class World {
       bool moved = false;
       for (int lane = 0; lane < kLanes; ++lane) {
         for (const Step step : {Step::kSeeLoss, Step::kPeerSees, Step::kDial, Step::kAnswer, Step::kSend, Step::kCarry,
-                                Step::kRead, Step::kLook}) {
-          const bool looks = step == Step::kLook;
-          moved = (Do({step, lane}) && !looks) || moved;
+                                Step::kRead, Step::kLook, Step::kShut, Step::kLetGo}) {
+          // A lane that has what it needs is let go of only where it is to move.
+          if (step == Step::kLetGo && !ToMove(lane)) continue;
+          const size_t room = lanes_[static_cast<size_t>(lane)].held.room();
+          const bool did = Do({step, lane});
+          moved = moved || (step == Step::kLook ? lanes_[static_cast<size_t>(lane)].held.room() != room : did);
           const std::string wrong = Wrong();
           if (!wrong.empty()) return wrong;
         }
@@ -220,7 +263,12 @@ class World {
     }
     for (int i = 0; i < kLanes; ++i) {
       const Lane& lane = lanes_[static_cast<size_t>(i)];
-      if (!lane.held.empty() || lane.dialling || !sender_.up(i)) return absl::StrCat("lane ", i, " is not as it was");
+      const bool closed = i > 0 && sender_.absent(i) && receiver_.absent(i);
+      if (!lane.held.empty() || lane.dialling || !(closed || (sender_.up(i) && receiver_.up(i)))) {
+        return absl::StrCat("lane ", i, " is ", static_cast<int>(sender_.state(i)), " here and ",
+                            static_cast<int>(receiver_.state(i)), " there");
+      }
+      if (lane.retiring && !closed) return absl::StrCat("lane ", i, " was to be closed, and is not");
       if (lane.received != lane.stream) return absl::StrCat("lane ", i, ": not all of the stream has come");
       for (int look = 0; look < 2; ++look) arbiter_.LookAtIdle(i, ++clock_);
       if (arbiter_.stuck_sockets(i) > 0) return absl::StrCat("lane ", i, ": all has come, and sockets count as vain");
@@ -228,6 +276,7 @@ class World {
     }
     if (arbiter_.Warns(clock_).lane >= 0 || receivers_.Warns(clock_).lane >= 0)
       return "all is well, and there is a WARN";
+    if (budget_.left() != LaneBudget::kLanesMax - CountMade()) return "the budget is not what the lanes have taken";
     const ConnectionCounts tally = sender_.tally();
     if (tally.lost + tally.moved != tally.resumed) return "not every lane that was lost was resumed, once";
     return "";
@@ -241,7 +290,8 @@ class World {
       absl::StrAppend(&digest, static_cast<int>(sender_.state(i)), static_cast<int>(receiver_.state(i)), ",",
                       lane.stream.size(), ",", lane.received.size(), ",", lane.socket.in_flight.size(), ",",
                       lane.socket.in_kernel.size(), ",", lane.socket.dead, lane.lost, lane.dialling, lane.answered, ",",
-                      lane.held.acked(), ",", lane.held.cursor(), ",", lane.held.room(), ",", lane.stuck, ";");
+                      lane.held.acked(), ",", lane.held.cursor(), ",", lane.held.room(), ",", lane.stuck, ",",
+                      lane.retiring, lane.said, ",", lane.said_end, ";");
     }
     for (const SendRequest& request : requests_) absl::StrAppend(&digest, request.done());
     return digest;
@@ -249,9 +299,27 @@ class World {
 
  private:
   bool over() const { return !sender_.heals(); }
+  // What the autopilot may move, close and open: lane 0 always stays.
+  bool Piloted(int lane) const { return lane > 0 && !over(); }
+
+  bool ToMove(int lane) const { return sender_.state(lane) == LaneState::kMoving; }
+  int CountMade() const {
+    int made = 0;
+    for (int i = 0; i < kLanes; ++i) made += sender_.made(i) ? 1 : 0;
+    return made;
+  }
+
+  static void Read(Lane* lane) { lane->received += std::exchange(lane->socket.in_kernel, std::string()); }
+
+  // As ReceiveStream: its latest frame says so, or it was opened late and never used.
+  bool MayBeClosed(int index) const {
+    const Lane& lane = lanes_[static_cast<size_t>(index)];
+    if (index >= lanes_at_start_ && lane.received.empty()) return true;
+    return lane.said_end > 0 && lane.said_end == lane.received.size();
+  }
 
   bool Send(Lane* lane) {
-    if (lane->lost || over()) return false;
+    if (lane->lost || !sender_.up(static_cast<int>(lane - lanes_.data())) || over()) return false;
     HeldFrames& held = lane->held;
     if (held.resending()) {
       iovec iov[8];
@@ -264,6 +332,7 @@ class World {
       held.SentAgain(bytes);
       return true;
     }
+    if (lane->retiring) return SayClose(lane);
     Chunk chunk;
     if (held.room() == 0 || !striper_.Pull(kMessageBytes, 1, kMessageBytes, &chunk)) return false;
     char header[kHeaderBytes];
@@ -276,6 +345,19 @@ class World {
     Give(lane, header, kHeaderBytes);
     Give(lane, payload, chunk.length);
     held.Sent(kHeaderBytes + chunk.length);
+    lane->said = false;
+    return true;
+  }
+
+  static bool SayClose(Lane* lane) {
+    if (lane->said || lane->held.room() == 0) return false;
+    const std::string header(kHeaderBytes, 'c');
+    lane->held.Begin(header.data(), {}, nullptr);
+    lane->stream += header;
+    Give(lane, header.data(), header.size());
+    lane->held.Sent(kHeaderBytes);
+    lane->said = true;
+    lane->said_end = lane->stream.size();
     return true;
   }
 
@@ -299,6 +381,7 @@ class World {
     lane->socket = std::exchange(lane->next, Socket());
     lane->answered = lane->dialling = lane->lost = false;
     sender_.Back(index);
+    open_lanes_.Open(static_cast<size_t>(index));
     (void)sender_.TakeOpened(index);
     const bool owes = lane->held.resending();
     lane->stuck = owes && lane->position == lane->had ? lane->stuck + 1 : 0;
@@ -324,8 +407,17 @@ class World {
     return lane != nullptr && lane->received.size() + lane->socket.in_kernel.size() >= end;
   }
 
-  LaneTable sender_{Direction::kSend, std::vector<bool>(kLanes, true)};
-  LaneTable receiver_{Direction::kReceive, std::vector<bool>(kLanes, true)};
+  std::vector<bool> AtStart() const {
+    std::vector<bool> have(kLanes, false);
+    for (int i = 0; i < lanes_at_start_; ++i) have[static_cast<size_t>(i)] = true;
+    return have;
+  }
+
+  const int lanes_at_start_;
+  LaneBudget budget_;
+  OpenLanes open_lanes_{&budget_};
+  LaneTable sender_{Direction::kSend, AtStart()};
+  LaneTable receiver_{Direction::kReceive, AtStart()};
   Arbiter arbiter_{kLanes, 1000, 1000};    // the sender's
   Arbiter receivers_{kLanes, 1000, 1000};  // it owes nothing
   Striper striper_{4, {kMessageBytes, kMessageBytes}};
@@ -343,32 +435,42 @@ std::string Told(const std::vector<Move>& path) {
 }
 
 // A world can't be copied: each state is reached anew, by the steps that led there.
-TEST(LaneLifeExplorerTest, EveryLifeEndsWell) {
-  const size_t depth = getenv("TCPX_TEST_LONG") == nullptr ? 9 : 11;
+void Explore(int lanes_at_start, int steps, size_t depth) {
   std::deque<std::vector<Move>> open = {{}};
   std::unordered_set<std::string> seen;
   size_t lives = 0;
   while (!open.empty()) {
     const std::vector<Move> path = std::move(open.front());
     open.pop_front();
+    std::unique_ptr<World> world;
     for (int lane = 0; lane < kLanes; ++lane) {
-      for (int step = 0; step < kSteps; ++step) {
-        World world;
-        for (const Move& move : path) ASSERT_TRUE(world.Do(move)) << Told(path);
+      for (int step = 0; step < steps; ++step) {
+        if (world == nullptr) {
+          world = std::make_unique<World>(lanes_at_start);
+          for (const Move& move : path) ASSERT_TRUE(world->Do(move)) << Told(path);
+        }
+        const Move move{static_cast<Step>(step), lane};
+        if (!world->Do(move)) continue;  // and nothing has changed
+        const std::unique_ptr<World> reached = std::move(world);
         std::vector<Move> next = path;
-        next.push_back({static_cast<Step>(step), lane});
-        if (!world.Do(next.back())) continue;
-        ASSERT_EQ("", world.Wrong()) << Told(next);
-        if (!seen.insert(world.Digest()).second) continue;
+        next.push_back(move);
+        ASSERT_EQ("", reached->Wrong()) << Told(next);
+        if (!seen.insert(reached->Digest()).second) continue;
         ++lives;
         if (next.size() < depth) open.push_back(next);
-        ASSERT_EQ("", world.Finish()) << "after " << Told(next);
+        ASSERT_EQ("", reached->Finish()) << "after " << Told(next);
       }
     }
   }
   printf("%zu states within %zu steps\n", lives, depth);
   EXPECT_GT(lives, 1000u);
 }
+
+TEST(LaneLifeExplorerTest, EveryLifeEndsWell) { Explore(kLanes, kStepsUnpiloted, LongRun() ? 11 : 9); }
+
+TEST(LaneLifeExplorerTest, EveryLifeUnderAnAutopilotEndsWell) { Explore(kLanes, kSteps, LongRun() ? 10 : 8); }
+
+TEST(LaneLifeExplorerTest, EveryLifeOfALaneOpenedLaterEndsWell) { Explore(1, kSteps, LongRun() ? 12 : 10); }
 
 }  // namespace
 }  // namespace tcpx
