@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -28,6 +29,29 @@ int IntOption(int fd, int level, int name) {
   socklen_t length = sizeof(value);
   return getsockopt(fd, level, name, &value, &length) == 0 ? value : 0;
 }
+
+// 0: none.
+uint64_t Cookie(int fd) {
+  uint64_t cookie = 0;
+  socklen_t length = sizeof(cookie);
+  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
+}
+
+// Bare system calls: the thread sanitizer would take them for the plugin's own use of its descriptors.
+class Held {
+ public:
+  explicit Held(int fd) : fd_(static_cast<int>(syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0))) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    if (fd_ >= 0) syscall(SYS_close, fd_);
+  }
+
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
 
 std::vector<int> Descriptors() {
   std::vector<int> all;
@@ -74,12 +98,13 @@ std::vector<LaneEnd> FindEnds(bool health) {
     if (local.ok()) listening.push_back(local->port());
   }
   for (int fd : all) {
+    const uint64_t cookie = Cookie(fd);  // Before all else: what is read below is this socket's, or Held finds out.
     if (IntOption(fd, IPPROTO_TCP, TCP_NODELAY) == 0 || (IntOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) != 0) != health) {
       continue;
     }
     const auto peer = PeerAddress(fd);
     if (!peer.ok()) continue;
-    ends.push_back({fd, std::find(listening.begin(), listening.end(), peer->port()) != listening.end()});
+    ends.push_back({fd, cookie, std::find(listening.begin(), listening.end(), peer->port()) != listening.end()});
   }
   return ends;
 }
@@ -104,9 +129,8 @@ void StopListening() {
 
 bool DestroySocket(int fd) {
   if (!InOwnNetwork()) return false;
-  uint64_t cookie = 0;
-  socklen_t length = sizeof(cookie);
-  if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) != 0) return false;
+  const uint64_t cookie = Cookie(fd);
+  if (cookie == 0) return false;
   const auto local = LocalAddress(fd);
   const auto peer = PeerAddress(fd);
   if (!local.ok() || !peer.ok() || local->family() != AF_INET) return false;
@@ -128,15 +152,19 @@ bool SocketKiller::KillOne() {
   if (ends.empty()) return false;
   const LaneEnd& end = ends[rng_.Between(0, ends.size() - 1)];
   const uint64_t way = rng_.Between(0, 3);
-  if (way == 0) return shutdown(end.fd, SHUT_RDWR) == 0;
+  // The plugin goes on: by now its number may be another socket's, even one of the other kind.
+  const Held held(end.fd);
+  const int fd = held.get();
+  if (Cookie(fd) != end.cookie) return false;
+  if (way == 0) return shutdown(fd, SHUT_RDWR) == 0;
   if (way == 1 && end.dialled) {
     // A bare system call: the thread sanitizer takes connect() for the making of a new descriptor.
     sockaddr none{};
     none.sa_family = AF_UNSPEC;
-    return syscall(SYS_connect, end.fd, &none, sizeof(none)) == 0;
+    return syscall(SYS_connect, fd, &none, sizeof(none)) == 0;
   }
-  if (DestroySocket(end.fd)) return true;
-  return shutdown(end.fd, way == 2 ? SHUT_WR : SHUT_RDWR) == 0;
+  if (DestroySocket(fd)) return true;
+  return shutdown(fd, way == 2 ? SHUT_WR : SHUT_RDWR) == 0;
 }
 
 KillerThread::KillerThread(uint64_t seed, int every_us, const std::atomic<uint64_t>* received_total, bool health) {

@@ -22,6 +22,7 @@ namespace tcpx {
 
 struct LaneEnd {
   int fd = -1;
+  uint64_t cookie = 0;  // the socket's own (SO_COOKIE): descriptors are used again
   bool dialled = false;
 };
 
