@@ -80,7 +80,6 @@ void Connection::CarryOut(const LaneOrder& order) {
   if (order.kind == LaneOrder::Kind::kClose) {
     lanes_[lane].open = false;
     open_lanes_.erase(std::remove(open_lanes_.begin(), open_lanes_.end(), lane), open_lanes_.end());
-    open_.Close(lane);
     rates_.Closed(order.lane);
     return;
   }
