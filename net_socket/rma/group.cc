@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
@@ -35,6 +36,7 @@ RmaGroup::RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, a
       listen_(std::exchange(listen->listen, nullptr)),
       rank_(rank),
       gpu_(limits.gpu, listen->device, handles.size() - 1),
+      strangers_(handles.size() - 1),
       peers_(handles.size(), limits.peer_timeout_ns) {
   ending_.left_ns = limits.linger_ns;
   if (limits.counts != nullptr) limits.counts->Join(&counts_);
@@ -69,9 +71,8 @@ RmaContexts* RmaGroup::OpenContexts(int count, int traffic_class) {
   contexts->first = contexts_.next;
   contexts->count = count;
   contexts_.next += static_cast<uint32_t>(count);
-  for (RmaSender& sender : senders_) {
-    if (traffic_class != kNoTrafficClass) sender.SetTrafficClass(traffic_class);
-  }
+  if (traffic_class == kNoTrafficClass) return contexts;
+  for (RmaSender& sender : senders_) sender.SetTrafficClass(traffic_class);
   return contexts;
 }
 
@@ -191,11 +192,8 @@ absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
   calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
   if (request->contexts == nullptr) return absl::FailedPreconditionError("test of a request that was reported done");
-  if (!request->done) {
-    absl::Status status = MoveFor(*request);
-    if (!status.ok()) return status;
-  }
-  if (!request->done) return absl::OkStatus();
+  const absl::Status status = request->done ? absl::OkStatus() : MoveFor(*request);
+  if (!status.ok() || !request->done) return status;
   *done = true;
   requests_.Give(request);
   counts_.SetUnderWay(requests_.taken());
@@ -223,20 +221,20 @@ bool RmaGroup::Tick(bool* moved) {
   const uint32_t calls = calls_.now.load(std::memory_order_relaxed);
   if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return false;
   MutexLock lock(mutex_, std::adopt_lock);
+  strangers_.LookAtOnce();
   if (!Move(moved).ok() || gpu_.writer() == nullptr) return false;
-  const auto waits = [](const auto& receiver) { return receiver->waits(); };
-  return !gpu_.idle() || !Quiet() || std::any_of(receivers_.begin(), receivers_.end(), waits);
+  return !gpu_.idle() || !Quiet() || absl::c_any_of(receivers_, [](const auto& one) { return one->waits(); });
 }
 
 absl::Status RmaGroup::Accept(bool* moved) {
+  if (!strangers_.MayCome()) return absl::OkStatus();
   auto comm = net_->Accept(listen_);
   if (!comm.ok()) return comm.status();
   if (*comm == nullptr) return absl::OkStatus();
   *moved = true;
   // A rank says at once who it is: the oldest that has not is none.
   if (receivers_.size() >= senders_.size() - 1 + RmaStrangers::kMax) {
-    const auto silent = [](const auto& receiver) { return !receiver->greeted(); };
-    const auto oldest = std::find_if(receivers_.begin(), receivers_.end(), silent);
+    const auto oldest = absl::c_find_if(receivers_, [](const auto& one) { return !one->greeted(); });
     CloseStranger(oldest - receivers_.begin(), absl::UnavailableError("too many others came after it"));
   }
   receivers_.push_back(std::make_unique<RmaReceiver>(net_, *comm, this));
@@ -252,29 +250,31 @@ void RmaGroup::CloseStranger(std::ptrdiff_t index, const absl::Status& why) {
 absl::Status RmaGroup::Move(bool* moved) {
   if (failed()) return status_;
   calls_.tests = 0;
-  absl::Status status;
-  if (!peers_.all_here() && regions_.has_windows()) status = peers_.Check(MonotonicNanos());
+  absl::Status status =
+      peers_.all_here() || !regions_.has_windows() ? absl::OkStatus() : peers_.Check(MonotonicNanos());
   if (status.ok()) status = gpu_.Poll(moved);
   if (status.ok()) status = Accept(moved);
   if (!status.ok()) return Fail(status, nullptr);
-  status = MoveReceivers(moved);
-  if (!status.ok()) return status;
   for (RmaSender& sender : senders_) {
     status = sender.Progress(moved);
     if (!status.ok()) return Fail(status, sender.comm());
   }
-  return absl::OkStatus();
+  // Last: who waits for a signal then sees it at once.
+  return MoveReceivers(moved);
 }
 
 absl::Status RmaGroup::MoveReceivers(bool* moved) {
   for (size_t i = 0; i < receivers_.size();) {
     RmaReceiver& receiver = *receivers_[i];
-    const absl::Status status = receiver.Progress(moved);
+    absl::Status status = receiver.Progress(moved);
     if (receiver.IsLost(status, limits_.hello_timeout_ns)) {
       CloseStranger(static_cast<std::ptrdiff_t>(i), status);
       continue;
     }
     if (!status.ok()) return Fail(status, receiver.comm());
+    RmaSender& answers = senders_[receiver.rank()];  // to its gets
+    if (receiver.greeted() && answers.owes()) status = answers.Progress(moved);
+    if (!status.ok()) return Fail(status, answers.comm());
     ++i;
   }
   return absl::OkStatus();
@@ -328,6 +328,7 @@ absl::Status RmaGroup::Greeted(RmaReceiver* by, const RmaRecord& hello) TCPX_NO_
         absl::StrCat("one-sided transfer refused: a second peer says that it is rank ", hello.token));
   }
   net_->Adopt(by->comm());
+  strangers_.Greeted();
   return absl::OkStatus();
 }
 
@@ -355,7 +356,7 @@ void RmaGroup::PeerClosed(uint32_t rank, bool orderly) TCPX_NO_THREAD_SAFETY_ANA
 }
 
 bool RmaGroup::Quiet() const {
-  return std::all_of(senders_.begin(), senders_.end(), [](const auto& one) { return !one.used() || one.idle(); });
+  return absl::c_all_of(senders_, [](const auto& one) { return !one.used() || one.idle(); });
 }
 
 void RmaGroup::SayBye() {
@@ -380,8 +381,8 @@ void RmaGroup::Close() {
     if (!failed()) SayBye();  // Those that still dialled may be up now.
     if (first) (void)Move(&moved);
     const int64_t waited_ns = MonotonicNanos() - began_ns;
-    const auto owes = [](const auto& receiver) { return receiver->owes_bye(); };
-    const bool awaits = waited_ns < kByesNs && std::any_of(receivers_.begin(), receivers_.end(), owes);
+    const bool awaits =
+        waited_ns < kByesNs && absl::c_any_of(receivers_, [](const auto& one) { return one->owes_bye(); });
     if (!failed() && (awaits || !Quiet())) {
       if (waited_ns < ending_.left_ns) continue;
       WarnOfWaiting();

@@ -42,6 +42,8 @@ class RmaSender {
   bool up() const { return comm_ != nullptr; }
   // Nothing waits, and the kernel has all.
   bool idle() const { return batches_.empty() && sent_.empty(); }
+  // Something waits to be sent.
+  bool owes() const { return !batches_.empty(); }
   // Operations that the kernel has not taken yet.
   size_t waiting() const;
   // Too much waits: payloads should stay where they are until their turn.
