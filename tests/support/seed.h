@@ -25,6 +25,9 @@ inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
+// How often something is done that the configuration that ships does `usual` times: what a sanitizer finds it finds at
+// the first few.
+constexpr int Repeats(int usual) { return kSanitized ? (usual + 2) / 3 : usual; }
 
 class Rng {
  public:

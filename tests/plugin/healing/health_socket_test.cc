@@ -13,6 +13,7 @@
 #include "tests/plugin/traffic/traffic_run.h"
 #include "tests/support/deadline.h"
 #include "tests/support/plugin_log.h"
+#include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
 
 namespace tcpx {
@@ -68,7 +69,7 @@ class HealthSocketTest : public RulesTest {
 TEST_P(HealthSocketTest, TrafficGoesOn) {
   Ends pair;
   MakePair(&pair);
-  const TrafficPlan plan(TestSeed(), LongRun() ? 15000 : 1000);
+  const TrafficPlan plan(TestSeed(), LongRun() ? 15000 : static_cast<uint64_t>(Repeats(1000)));
   KillerThread killer(TestSeed(), 2000, nullptr, true);
   const absl::Status status = RunTrafficOnTwoThreads(&net(), pair, plan);
   killer.Stop();
@@ -88,7 +89,7 @@ TEST_P(HealthSocketTest, AnIdleConnectionStaysUp) {
 }
 
 TEST_P(HealthSocketTest, NewConnectionsComeAbout) {
-  std::vector<Ends> pairs(LongRun() ? 200 : 20);
+  std::vector<Ends> pairs(LongRun() ? 200 : static_cast<size_t>(Repeats(20)));
   {
     KillerThread killer(TestSeed(), 500, nullptr, true);
     for (Ends& pair : pairs) ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
@@ -97,7 +98,7 @@ TEST_P(HealthSocketTest, NewConnectionsComeAbout) {
 }
 
 TEST_P(HealthSocketTest, AnAbortIsReportedAllTheSame) {
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < Repeats(10); ++i) {
     Ends pair;
     MakePair(&pair);
     std::string never(4 << 20, 'n');
@@ -115,7 +116,7 @@ TEST_P(HealthSocketTest, AnAbortIsReportedAllTheSame) {
 TEST_P(HealthSocketTest, ACloseIsReportedAllTheSame) {
   Ends other;  // Keeps the socket in use.
   MakePair(&other);
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < Repeats(10); ++i) {
     Ends pair;
     MakePair(&pair);
     SocketKiller killer(TestSeed() + static_cast<uint64_t>(i), true);

@@ -41,11 +41,12 @@ class Enough {
 
 class KilledSocketsTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
  protected:
-  void Run(const Mode& mode, uint64_t messages, int every_us, Runner runner) {
+  void Run(const Mode& mode, int messages, int every_us, Runner runner) {
     const std::string reason = mode.ReasonToSkip();
     if (!reason.empty()) GTEST_SKIP() << reason;
     ASSERT_NO_FATAL_FAILURE(OpenPair(Healing(mode)));
-    const TrafficPlan plan(TestSeed(), messages, mode.environment.count("TCPX_MAX_RECVS") == 0);
+    const auto count = static_cast<uint64_t>(Repeats(messages));
+    const TrafficPlan plan(TestSeed(), count, mode.environment.count("TCPX_MAX_RECVS") == 0);
     const Enough enough;
     std::atomic<uint64_t> received_total{0};
     KillerThread killer(TestSeed(), every_us, &received_total);

@@ -15,6 +15,7 @@
 #include "tests/support/mode_test.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"
+#include "tests/support/seed.h"
 #include "tests/support/stream.h"
 #include "tests/support/visitor.h"
 
@@ -135,9 +136,9 @@ TEST_P(LimitsTest, LanesThatCameAndWentLeaveDescriptorsToOthers) {
   setenv("TCPX_HEAL", "1", 1);
   setenv("TCPX_TEST_SHUFFLE_LANES", "1", 1);
   EXPECT_EQ("", RunAlone([] {
-              constexpr int kConnections = 10;
+              constexpr int kConnections = Repeats(10);
               const size_t before = OpenDescriptors().size();
-              const rlim_t limit = RoomFor(400);
+              const rlim_t limit = RoomFor(40 * kConnections);
               SetLimits(limit, limit);
               Rank rank;
               std::vector<Ends> all;

@@ -25,7 +25,7 @@ namespace {
 
 // The newest table gets the most lives: the older ones share its teardown.
 constexpr int kCycles = kSanitized ? 20 : 100;
-constexpr int kCyclesOfOlder = 20;
+constexpr int kCyclesOfOlder = kSanitized ? 4 : 20;
 // Thread stacks and arenas that glibc keeps for the next thread are there by then.
 constexpr int kWarmCycles = 9;
 // The log that this process records grows by less than that in a life.
