@@ -74,6 +74,7 @@ class KillerThread {
     std::unique_lock<std::mutex> lock_;
   };
 
+  // `every_us`: longer where a sanitizer slows the plugin down, so that as many die per message.
   // `received_total`: counts messages; null: nobody does. `health`: it kills health sockets, and never rests.
   KillerThread(uint64_t seed, int every_us, const std::atomic<uint64_t>* received_total = nullptr, bool health = false);
   ~KillerThread() { Stop(); }
