@@ -1,9 +1,9 @@
 // lane_life_world.h: two lanes of a connection and what may happen to them, for an explorer of all their lives.
 //
 // Purpose: two ends, and a network that delays, resets or swallows any socket at any moment, a dialler that comes late,
-//          a peer that closes or vanishes, and an autopilot that moves, closes and opens one of the lanes. Lanes' states,
-//          the frames that are held, the striper, the budget of lanes, and the arbiter of who is gone are the code that
-//          ships; sockets are strings.
+//          a peer that closes or vanishes, and an autopilot that moves, closes and opens one of the lanes. Lanes'
+//          states, the frames that are held, the striper, the budget of lanes, and the arbiter of who is gone are the
+//          code that ships; sockets are strings.
 //
 // In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent;
 // a request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives
