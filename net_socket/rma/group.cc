@@ -51,9 +51,10 @@ RmaGroup::~RmaGroup() {
   if (limits_.counts != nullptr) limits_.counts->Leave(&counts_);
 }
 
-absl::Status RmaGroup::Reach() {
+absl::Status RmaGroup::Reach(const std::atomic<bool>& over) {
   for (;; usleep(kNapUs)) {
     MutexLock lock(mutex_);
+    if (over) return Fail(LibraryEnds(), nullptr, ", here");
     const uint32_t next = (rank_ + 1) % static_cast<uint32_t>(senders_.size());
     if (next == rank_) return absl::OkStatus();
     senders_[next].Open();
@@ -148,7 +149,6 @@ absl::Status RmaGroup::CheckPlace(const RmaContexts& contexts, int context, uint
 }
 
 absl::Status RmaGroup::Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) {
-  calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
   if (failed()) return status_;
   absl::Status status = CheckPlace(*contexts, context, operation.rank);
@@ -189,7 +189,6 @@ absl::Status RmaGroup::Flush(RmaContexts* contexts, RmaRequest** request) {
 }
 
 absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
-  calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
   if (request->contexts == nullptr) return absl::FailedPreconditionError("test of a request that was reported done");
   const absl::Status status = request->done ? absl::OkStatus() : MoveFor(*request);
@@ -204,24 +203,24 @@ absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
 absl::Status RmaGroup::MoveFor(const RmaRequest& request) {
   bool moved = false;
   if (failed()) return status_;
-  if (request.get || request.rank == rank_ || ++calls_.tests >= kTestsPerMove) return Move(&moved);
+  if (request.get || request.rank == rank_ || ++moves_.tests_since >= kTestsPerMove) return Move(&moved);
   RmaSender& sender = senders_[request.rank];
   absl::Status status = sender.Progress(&moved);
   return status.ok() ? status : Fail(status, sender.comm());
 }
 
 absl::Status RmaGroup::Progress() {
-  calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
   bool moved = false;
   return Move(&moved);
 }
 
 bool RmaGroup::Tick(bool* moved) {
-  const uint32_t calls = calls_.now.load(std::memory_order_relaxed);
-  if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return false;
+  const uint32_t count = moves_.count.load(std::memory_order_relaxed);
+  if (count != std::exchange(moves_.at_tick, count) || !mutex_.try_lock()) return false;
   MutexLock lock(mutex_, std::adopt_lock);
   strangers_.LookAtOnce();
+  ++moves_.at_tick;  // The next is its own.
   if (!Move(moved).ok() || gpu_.writer() == nullptr) return false;
   return !gpu_.idle() || !Quiet() || absl::c_any_of(receivers_, [](const auto& one) { return one->waits(); });
 }
@@ -229,9 +228,9 @@ bool RmaGroup::Tick(bool* moved) {
 absl::Status RmaGroup::Accept(bool* moved) {
   if (!strangers_.MayCome()) return absl::OkStatus();
   auto comm = net_->Accept(listen_);
-  if (!comm.ok()) return comm.status();
-  if (*comm == nullptr) return absl::OkStatus();
+  if (!comm.ok() || *comm == nullptr) return comm.status();
   *moved = true;
+  strangers_.LookAtOnce();  // There may be more.
   // A rank says at once who it is: the oldest that has not is none.
   if (receivers_.size() >= senders_.size() - 1 + RmaStrangers::kMax) {
     const auto oldest = absl::c_find_if(receivers_, [](const auto& one) { return !one->greeted(); });
@@ -248,8 +247,9 @@ void RmaGroup::CloseStranger(std::ptrdiff_t index, const absl::Status& why) {
 }
 
 absl::Status RmaGroup::Move(bool* moved) {
+  moves_.count.fetch_add(1, std::memory_order_relaxed);
+  moves_.tests_since = 0;
   if (failed()) return status_;
-  calls_.tests = 0;
   absl::Status status =
       peers_.all_here() || !regions_.has_windows() ? absl::OkStatus() : peers_.Check(MonotonicNanos());
   if (status.ok()) status = gpu_.Poll(moved);

@@ -42,8 +42,9 @@ class RmaGroup final : public RmaReceiver::Owner {
   RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, absl::Span<void* const> handles, uint32_t rank);
   ~RmaGroup();
 
-  // Connects to the next rank and waits until it has answered: a ring that can't be reached fails here.
-  absl::Status Reach();
+  // Connects to the next rank and waits until it has answered: a ring that can't be reached fails here; and so does the
+  // group once `over` says that the library ends.
+  absl::Status Reach(const std::atomic<bool>& over);
 
   // As nccl/rma_api.h says:
   RmaContexts* OpenContexts(int count, int traffic_class);
@@ -55,7 +56,7 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Test(RmaRequest* request, bool* done);
   absl::Status Progress();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved. Returns whether
+  // Moves the group if no call of NCCL's has since the last tick. True in *moved where something moved. Returns whether
   // copies of GPU memory may be under way, which only this looks at.
   bool Tick(bool* moved);
   void Close();
@@ -101,10 +102,10 @@ class RmaGroup final : public RmaReceiver::Owner {
   std::atomic<bool> failed_{false};
   RmaGroupCounts counts_;  // written under the mutex
   struct {
-    std::atomic<uint32_t> now{0};
+    std::atomic<uint32_t> count{0};
     uint32_t at_tick = 0;
-    uint32_t tests = 0;  // tests since everything was last moved
-  } calls_;              // NCCL's calls
+    uint32_t tests_since = 0;
+  } moves_;  // of everything
 
   Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);

@@ -1,10 +1,11 @@
-// limits.h: how long a group waits for whom, and where it counts.
+// limits.h: how long a group waits for whom, where it counts, and what it says once there may be none.
 //
 // Threads: constant. Units: ns.
 #pragma once
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "net_socket/rma/rma_counts.h"
 
 namespace tcpx {
@@ -19,5 +20,7 @@ struct RmaLimits {
   RmaCounts* counts = nullptr;   // of the process; null: nobody asks
   GpuHub* gpu = nullptr;         // null: host memory only
 };
+
+inline absl::Status LibraryEnds() { return absl::FailedPreconditionError("the library is being unloaded"); }
 
 }  // namespace tcpx

@@ -78,7 +78,7 @@ absl::Status Rma::Enter(RmaGroup* group) {
     groups_[group] = false;
   }
   if (thread_.joinable()) return absl::OkStatus();
-  if (over_) return absl::FailedPreconditionError("the library is being unloaded");
+  if (over_) return LibraryEnds();
   ends_ = false;
   auto thread = StartThread("the thread of one-sided transfers", [this] { Run(); });
   if (!thread.ok()) return thread.status();
@@ -126,7 +126,7 @@ absl::StatusOr<RmaGroup*> Rma::MakeGroup(RmaListen* listen, absl::Span<void* con
   if (!limits.has_value()) return absl::FailedPreconditionError("connect: there are no one-sided transfers here");
   auto group = std::make_unique<RmaGroup>(net_, *limits, listen, handles, rank);
   absl::Status status = Enter(group.get());
-  if (status.ok()) status = group->Reach();
+  if (status.ok()) status = group->Reach(over_);
   if (status.ok()) return group.release();
   End(std::move(group));
   return status;

@@ -62,7 +62,7 @@ class Rma final : public RmaApi {
 
   Mutex life_;  // of the thread
   std::thread thread_ TCPX_GUARDED_BY(life_);
-  bool over_ TCPX_GUARDED_BY(life_) = false;  // no thread is started any more
+  std::atomic<bool> over_{false};  // no thread is started any more
   std::atomic<bool> ends_{false};
 
   Mutex mutex_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -225,6 +226,50 @@ TEST_F(RmaGroupTest, ARankGetsThroughACrowdOfStrangersAndHearsOfAFailure) {
 }
 
 // It asks for more and more, and takes no answer: 64 batches of 64 KiB wait for it.
+// Once all ranks are here: the first of a crowd is found after a while, the others one after the other.
+TEST_F(RmaGroupTest, ACrowdOfStrangersIsTakenInAtOnceOnceItIsFound) {
+  Greet(&first_, 1);
+  Greet(&second_, 2);
+  std::vector<Comm> crowd(RmaStrangers::kMax);
+  for (Comm& one : crowd) net_.incoming.push_back(&one);
+  while (net_.incoming.size() == crowd.size()) ASSERT_TRUE(group_->Progress().ok());
+  for (size_t i = 1; i < crowd.size(); ++i) ASSERT_TRUE(group_->Progress().ok());
+  EXPECT_TRUE(net_.incoming.empty());
+}
+
+// Such a caller moves nobody else.
+TEST_F(RmaGroupTest, ACallerOfItselfDoesNotKeepTheThreadAway) {
+  Greet(&first_, 1);
+  net_.incoming.push_back(&second_);
+  for (int i = 0; i < 2; ++i) {
+    bool done = false;
+    ASSERT_TRUE(Post(Put(0, 8)).ok());
+    ASSERT_TRUE(group_->Test(request_, &done).ok());
+    EXPECT_TRUE(done);
+    bool moved = false;
+    (void)group_->Tick(&moved);
+  }
+  EXPECT_TRUE(net_.incoming.empty());
+}
+
+TEST_F(RmaGroupTest, TheThreadLeavesAGroupThatNcclMovesAlone) {
+  bool moved = false;
+  (void)group_->Tick(&moved);
+  ASSERT_TRUE(group_->Progress().ok());
+  net_.incoming.push_back(&first_);
+  (void)group_->Tick(&moved);
+  EXPECT_EQ(net_.incoming.size(), 1u);
+  (void)group_->Tick(&moved);
+  EXPECT_TRUE(net_.incoming.empty());
+}
+
+TEST_F(RmaGroupTest, NobodyIsWaitedForOnceTheLibraryEnds) {
+  net_.dials = false;
+  const std::atomic<bool> over{true};
+  EXPECT_FALSE(group_->Reach(over).ok());
+  EXPECT_TRUE(group_->failed());
+}
+
 TEST_F(RmaGroupTest, AnswersThatARankDoesNotTakeAreBounded) {
   Greet(&first_, 1);
   net_.busy = 1 << 30;
