@@ -5,11 +5,8 @@
 #include <unistd.h>
 
 namespace tcpx {
-namespace {
 
 constexpr size_t kMaxBytes = 64 << 10;
-
-}  // namespace
 
 std::optional<std::string> ReadSmallFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
