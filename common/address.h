@@ -1,9 +1,6 @@
 // address.h: one IPv4 or IPv6 socket address.
 //
 // Purpose: a value type for what listens, dials and is written into the handle and the hello.
-//
-//   absl::StatusOr<SocketAddress> local = LocalAddress(fd);
-//   local->ToString();  // "10.0.0.1:4410" or "[fe80::1%eth0]:4410"
 // Threads: a plain value. ToString of a scoped address asks the kernel for the interface's name.
 // Units:   ports and families in host byte order; scopes are interface indices.
 // Errors:  kInvalidArgument for a family other than AF_INET and AF_INET6 and for malformed text or bytes.
@@ -30,6 +27,7 @@ class SocketAddress {
   // No address: family() is AF_UNSPEC and length() 0.
   SocketAddress();
 
+  // Reads what its family needs of `length` bytes.
   static absl::StatusOr<SocketAddress> FromSockaddr(const struct ::sockaddr* address, socklen_t length);
   // "10.0.0.1", "10.0.0.1:80", "fe80::1%eth0", "[fe80::1%eth0]:80" and "[::1]". Numeric only. Without a port it is 0. A
   // scope is an interface's name or index.
@@ -72,6 +70,7 @@ class SocketAddress {
   bool operator==(const SocketAddress& other) const;
   bool operator!=(const SocketAddress& other) const { return !(*this == other); }
 
+  // "10.0.0.1:4410", "[fe80::1%eth0]:4410".
   std::string ToString() const;
   // As ToString without port and brackets: "10.0.0.1", "fe80::1%eth0".
   std::string HostString() const;

@@ -1,6 +1,5 @@
 #include "common/clock_notes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -8,9 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -19,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "common/log.h"
 #include "common/random.h"
+#include "common/small_file.h"
 #include "common/status.h"
 #include "common/this_host.h"
 
@@ -143,14 +141,9 @@ std::vector<ClockNote> ClockNotesReader::Read() {
 void ClockNotesReader::Scan() {
   reads_ = 0;
   ++scans_;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(kOwnDescriptors), &closedir);
-  if (folder == nullptr) return;
-  std::vector<int> numbers;
-  while (const dirent* entry = readdir(folder.get())) {
-    const int number = atoi(entry->d_name);
-    if (number > 0 && HasNotes(number)) numbers.push_back(number);
+  for (const int number : NumbersIn(kOwnDescriptors)) {
+    if (HasNotes(number)) Take(number);
   }
-  for (const int number : numbers) Take(number);
 }
 
 void ClockNotesReader::Take(int number) {

@@ -1,6 +1,5 @@
 #include "common/cpu_facts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -150,19 +149,12 @@ std::vector<int> CallersCpus() {
 std::vector<int> ProcessCpus(const std::string& root) {
   std::vector<int> all;
   const std::string folder = root + "/proc/self/task";
-  DIR* tasks = opendir(folder.c_str());
-  int count = 0;
-  while (tasks != nullptr && count < kTasksMax) {
-    const dirent* entry = readdir(tasks);
-    if (entry == nullptr) break;
-    if (entry->d_name[0] == '.') continue;
-    ++count;
+  for (const int task : NumbersIn(folder, kTasksMax)) {
     const std::vector<int> before = std::move(all);
-    const std::vector<int> cpus = AllowedCpus(absl::StrCat(folder, "/", entry->d_name));
+    const std::vector<int> cpus = AllowedCpus(absl::StrCat(folder, "/", task));
     all.clear();
     std::set_union(before.begin(), before.end(), cpus.begin(), cpus.end(), std::back_inserter(all));
   }
-  if (tasks != nullptr) closedir(tasks);
   return all.empty() ? CallersCpus() : all;
 }
 

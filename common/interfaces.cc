@@ -4,7 +4,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
-#include <string.h>
 
 #include <algorithm>
 
@@ -121,11 +120,7 @@ int PrefixBits(const sockaddr* netmask) {
 
 // False for what is no IPv4 or IPv6 address.
 bool ReadInterface(const ifaddrs& entry, Interface* result) {
-  if (entry.ifa_addr == nullptr) return false;
-  const int family = entry.ifa_addr->sa_family;
-  if (family != AF_INET && family != AF_INET6) return false;
-  const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  absl::StatusOr<SocketAddress> address = SocketAddress::FromSockaddr(entry.ifa_addr, length);
+  absl::StatusOr<SocketAddress> address = SocketAddress::FromSockaddr(entry.ifa_addr, sizeof(sockaddr_in6));
   if (!address.ok()) return false;
   result->name = entry.ifa_name;
   result->index = if_nametoindex(entry.ifa_name);

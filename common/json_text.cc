@@ -7,11 +7,8 @@
 #include "common/one_line.h"
 
 namespace tcpx {
-namespace {
 
 constexpr absl::string_view kNoCharacter = "\xef\xbf\xbd";
-
-}  // namespace
 
 std::string JsonText(absl::string_view text) {
   std::string quoted = "\"";

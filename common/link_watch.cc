@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -44,8 +43,8 @@ SocketAddress AddressOf(int family, const char* data, size_t bytes) {
   } else {
     return SocketAddress();
   }
-  const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  return SocketAddress::FromSockaddr(reinterpret_cast<const sockaddr*>(&storage), length).value_or(SocketAddress());
+  return SocketAddress::FromSockaddr(reinterpret_cast<const sockaddr*>(&storage), sizeof(storage))
+      .value_or(SocketAddress());
 }
 
 void TakeLink(const char* body, size_t bytes, std::vector<LinkNews>* news) {

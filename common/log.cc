@@ -34,21 +34,10 @@ int ReadHighestLevel(LogSink sink) {
   return level;
 }
 
-const char* LevelName(LogLevel level) {
-  switch (level) {
-    case LogLevel::kWarn:
-      return "WARN";
-    case LogLevel::kInfo:
-      return "INFO";
-    case LogLevel::kTrace:
-      return "TRACE";
-  }
-  return "?";
-}
-
 // One write, so that lines of several processes do not mix.
 void WriteToStderr(LogLevel level, const char* file, int line, const std::string& text) {
-  std::string out = absl::StrCat("[", getpid(), "] ", LevelName(level), " ");
+  const char* const name = level == LogLevel::kWarn ? "WARN" : level == LogLevel::kInfo ? "INFO" : "TRACE";
+  std::string out = absl::StrCat("[", getpid(), "] ", name, " ");
   if (level == LogLevel::kWarn) absl::StrAppend(&out, file, ":", line, " ");
   absl::StrAppend(&out, text, "\n");
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, out.data(), out.size());

@@ -21,10 +21,8 @@
 // On a member: it, or what it points to, is touched only while the mutex is held.
 #define TCPX_GUARDED_BY(mutex) TCPX_THREAD_ANNOTATION(guarded_by(mutex))
 #define TCPX_PT_GUARDED_BY(mutex) TCPX_THREAD_ANNOTATION(pt_guarded_by(mutex))
-// On a function: its caller holds the mutexes; does not hold them; holds them after the call (two); no longer holds
-// them.
+// On a function: its caller holds the mutexes; holds them after the call (two); no longer holds them.
 #define TCPX_REQUIRES(...) TCPX_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
-#define TCPX_EXCLUDES(...) TCPX_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define TCPX_ACQUIRE(...) TCPX_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define TCPX_TRY_ACQUIRE(...) TCPX_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define TCPX_RELEASE(...) TCPX_THREAD_ANNOTATION(release_capability(__VA_ARGS__))

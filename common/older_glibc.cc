@@ -1,5 +1,4 @@
 // older_glibc: what lets a library or program that was linked with a new glibc load with an old one, down to 2.28.
-//
 // Purpose: the linker gives each symbol the newest version that the build machine's glibc has of it, and an older glibc
 //          then refuses the whole library. What is defined here is in the file itself, hidden, so that it needs
 //          none of them: functions that only got a new version go on to the old one, and those that are new are here.

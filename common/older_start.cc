@@ -1,5 +1,4 @@
 // older_start.cc: what lets a program that was linked with a new glibc start with an old one, down to 2.28.
-//
 // Purpose: since glibc 2.34 the object that calls main asks for a __libc_start_main of that version, and leaves it to
 //          glibc to find the program's constructors. Here is one that takes the old version, which every glibc has,
 //          and gives it a function that runs them, as programs had one before.

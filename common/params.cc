@@ -13,28 +13,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "common/cpu_list.h"
 #include "common/limits.h"
 #include "common/params_text.h"
-#include "common/traffic_class.h"
 
 namespace tcpx {
 namespace {
 
 using Getenv = std::function<const char*(const char*)>;
-
-// Nanoseconds of one unit of a duration; 1 for everything that is no duration.
-int64_t UnitOf(ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::kSeconds:
-      return kSecond;
-    case ParameterKind::kMilliseconds:
-      return kMillisecond;
-    default:
-      return 1;
-  }
-}
 
 bool IsHex(absl::string_view text) { return absl::StartsWithIgnoreCase(text, "0x"); }
 
@@ -87,17 +73,11 @@ bool ParseNumber(const Parameter& parameter, absl::string_view text, int64_t* va
 }
 
 // Each Store parses `text` and writes the field; false leaves it as it was.
-bool Store(const Parameter& parameter, absl::string_view text, int64_t* field) {
+template <typename Number>
+bool Store(const Parameter& parameter, absl::string_view text, Number* field) {
   int64_t value = 0;
   if (!ParseNumber(parameter, text, &value)) return false;
-  *field = value;
-  return true;
-}
-
-bool Store(const Parameter& parameter, absl::string_view text, int* field) {
-  int64_t value = 0;
-  if (!ParseNumber(parameter, text, &value)) return false;
-  *field = static_cast<int>(value);
+  *field = static_cast<Number>(value);
   return true;
 }
 

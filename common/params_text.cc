@@ -16,11 +16,6 @@ std::string BytesText(int64_t bytes) {
   return absl::StrCat(bytes);
 }
 
-int64_t NanosPerUnit(ParameterKind kind) {
-  if (kind == ParameterKind::kSeconds) return kSecond;
-  return kind == ParameterKind::kMilliseconds ? kMillisecond : 1;
-}
-
 const char* UnitText(ParameterKind kind) {
   if (kind == ParameterKind::kMbps) return " Mbit/s";
   if (kind == ParameterKind::kSeconds) return " s";
@@ -33,7 +28,7 @@ std::string NumberText(const Parameter& parameter, int64_t value) {
 }
 
 std::string ValueText(const Parameter& parameter, int64_t field) {
-  const int64_t unit = NanosPerUnit(parameter.kind);
+  const int64_t unit = UnitOf(parameter.kind);
   const bool special = parameter.special.word != nullptr && field == parameter.special.value * unit;
   if (special) return parameter.special.word;
   const std::string number =
@@ -73,27 +68,18 @@ std::string RangeText(const Parameter& parameter) {
 }  // namespace
 
 const char* EngineName(EngineChoice choice) {
-  switch (choice) {
-    case EngineChoice::kAuto:
-      return "auto";
-    case EngineChoice::kIoUring:
-      return "io_uring";
-    case EngineChoice::kEpoll:
-      return "epoll";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"auto", "io_uring", "epoll"};
+  return kNames[static_cast<size_t>(choice)];
 }
 
 const char* SwitchName(Switch choice) {
-  switch (choice) {
-    case Switch::kAuto:
-      return "auto";
-    case Switch::kOn:
-      return "on";
-    case Switch::kOff:
-      return "off";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"auto", "on", "off"};
+  return kNames[static_cast<size_t>(choice)];
+}
+
+int64_t UnitOf(ParameterKind kind) {
+  if (kind == ParameterKind::kSeconds) return kSecond;
+  return kind == ParameterKind::kMilliseconds ? kMillisecond : 1;
 }
 
 std::string ValueOf(const Parameter& parameter, const Options& options) {

@@ -3,6 +3,7 @@
 // Threads: any.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "common/params.h"
@@ -12,6 +13,8 @@ namespace tcpx {
 const char* EngineName(EngineChoice choice);
 const char* SwitchName(Switch choice);
 
+// Nanoseconds of one unit of a duration; 1 for everything that is no duration.
+int64_t UnitOf(ParameterKind kind);
 // A parameter's value in `options`: "64K", "auto", "5 s"; "empty" for no text.
 std::string ValueOf(const Parameter& parameter, const Options& options);
 std::string DefaultText(const Parameter& parameter);

@@ -1,15 +1,16 @@
 #include "common/small_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include <memory>
+
 namespace tcpx {
-namespace {
 
 constexpr size_t kMaxBytes = 64 << 10;
-
-}  // namespace
 
 std::optional<std::string> ReadSmallFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -26,6 +27,18 @@ std::optional<std::string> ReadSmallFile(const std::string& path) {
   close(fd);
   if (got < 0) return std::nullopt;  // /sys/class/net/<if>/speed of a link that is down: EINVAL
   return text;
+}
+
+std::vector<int> NumbersIn(const std::string& folder, size_t most) {
+  std::vector<int> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), &closedir);
+  while (entries != nullptr && numbers.size() < most) {
+    const dirent* const entry = readdir(entries.get());
+    if (entry == nullptr) break;
+    const int number = atoi(entry->d_name);
+    if (number > 0) numbers.push_back(number);
+  }
+  return numbers;
 }
 
 }  // namespace tcpx

@@ -6,8 +6,8 @@
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -45,6 +45,18 @@ absl::Status SetBuffer(int fd, int option, int bytes, absl::string_view name, ab
   if (doubled / 2 >= bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat(name, " of ", bytes, " bytes was capped at ", doubled / 2, " by sysctl ", sysctl));
+}
+
+int WholeSeconds(int64_t timeout_ns) {
+  return static_cast<int>(std::clamp<int64_t>((timeout_ns + kSecond - 1) / kSecond, 2, 32767));
+}
+
+absl::Status SetProbes(int fd, int idle, int interval, int count) {
+  absl::Status status = SetInt(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle, "TCP_KEEPIDLE");
+  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval, "TCP_KEEPINTVL");
+  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPCNT, count, "TCP_KEEPCNT");
+  if (status.ok()) status = SetInt(fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
+  return status;
 }
 
 int QueueLength(int fd, unsigned long request) {
@@ -129,14 +141,6 @@ absl::Status SetResetOnClose(int fd) {
   return ErrnoStatus(errno, "setting SO_LINGER to 0 seconds");
 }
 
-namespace {
-
-int WholeSeconds(int64_t timeout_ns) {
-  return static_cast<int>(std::clamp<int64_t>((timeout_ns + kSecond - 1) / kSecond, 2, 32767));
-}
-
-}  // namespace
-
 int KeepAliveSeconds(int64_t timeout_ns) { return std::max(1, WholeSeconds(timeout_ns) / 3); }
 
 absl::Status SetKeepAlive(int fd, int64_t timeout_ns) {
@@ -145,22 +149,19 @@ absl::Status SetKeepAlive(int fd, int64_t timeout_ns) {
   const int idle = KeepAliveSeconds(timeout_ns);
   const int interval = std::max(1, seconds / 15);
   const int count = std::max(1, (seconds - idle) / interval);
-  absl::Status status = SetInt(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle, "TCP_KEEPIDLE");
-  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval, "TCP_KEEPINTVL");
-  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPCNT, count, "TCP_KEEPCNT");
-  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, seconds * 1000, "TCP_USER_TIMEOUT");
-  if (status.ok()) status = SetInt(fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
-  return status;
+  const absl::Status status = SetInt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, seconds * 1000, "TCP_USER_TIMEOUT");
+  return status.ok() ? SetProbes(fd, idle, interval, count) : status;
 }
 
 absl::Status SetIdleProbes(int fd, int64_t every_ns) {
   constexpr int kCountMax = 127;  // MAX_TCP_KEEPCNT
   const int every = static_cast<int>(std::clamp<int64_t>(every_ns / kSecond, 1, 32767));
-  absl::Status status = SetInt(fd, IPPROTO_TCP, TCP_KEEPIDLE, every, "TCP_KEEPIDLE");
-  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPINTVL, every, "TCP_KEEPINTVL");
-  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPCNT, kCountMax, "TCP_KEEPCNT");
-  if (status.ok()) status = SetInt(fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
-  return status;
+  return SetProbes(fd, every, every, kCountMax);
+}
+
+bool HasEnded(int fd) {
+  pollfd asked{fd, POLLRDHUP, 0};
+  return poll(&asked, 1, 0) > 0;
 }
 
 int TakeSocketError(int fd) {
@@ -171,9 +172,7 @@ int TakeSocketError(int fd) {
 
 ssize_t ReceiveNow(int fd, iovec* iov, int count) {
   if (count == 1) return recv(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT);
-  msghdr message{};
-  message.msg_iov = iov;
-  message.msg_iovlen = static_cast<size_t>(count);
+  msghdr message = MessageOf(iov, count);
   return recvmsg(fd, &message, MSG_DONTWAIT);
 }
 

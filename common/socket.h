@@ -7,6 +7,7 @@
 // Errors:  as ErrnoStatus (common/status.h).
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -62,9 +63,18 @@ int KeepAliveSeconds(int64_t timeout_ns);
 // balancers: from 240 s on) does not forget it. Never ends the connection within 127 times `every_ns` of silence.
 inline constexpr int64_t kIdleProbeNs = int64_t{60} * 1000000000;
 absl::Status SetIdleProbes(int fd, int64_t every_ns = kIdleProbeNs);
+// The peer has closed its socket, or the connection is broken.
+bool HasEnded(int fd);
 // Takes the error that a non-blocking connect ended with (SO_ERROR); 0: none.
 int TakeSocketError(int fd);
 
+// For sendmsg(2) and recvmsg(2).
+inline msghdr MessageOf(iovec* iov, int count) {
+  msghdr message{};
+  message.msg_iov = iov;
+  message.msg_iovlen = static_cast<size_t>(count);
+  return message;
+}
 // What has arrived, without waiting: as recvmsg(2). A single place is read with recv(2), which need not fetch a message
 // header and a vector from us: 0.1 us a call, and a spinning caller makes many (docs/experiments.md).
 ssize_t ReceiveNow(int fd, iovec* iov, int count);

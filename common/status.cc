@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <string>
-
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -74,21 +72,8 @@ bool IsSilentErrno(int err) {
 }
 
 bool IsNetworkErrno(int err) {
-  if (IsSilentErrno(err)) return true;
-  switch (err) {
-    case ECONNRESET:
-    case ECONNREFUSED:
-    case ECONNABORTED:
-    case EPIPE:
-    case ENETRESET:
-    case ENONET:
-    case ENOTCONN:
-    case ESHUTDOWN:
-    case EPROTO:
-      return true;
-    default:
-      return false;
-  }
+  return IsSilentErrno(err) || err == ECONNRESET || err == ECONNREFUSED || err == ECONNABORTED || err == EPIPE ||
+         err == ENETRESET || err == ENONET || err == ENOTCONN || err == ESHUTDOWN || err == EPROTO;
 }
 
 }  // namespace tcpx

@@ -8,13 +8,10 @@
 #include <algorithm>
 
 namespace tcpx {
-namespace {
 
 // linux/tcp.h has the struct without the names of the states (TCP_ESTABLISHED of netinet/tcp.h).
 constexpr int kEstablished = 1;
 constexpr uint32_t kNoRtt = ~uint32_t{0};
-
-}  // namespace
 
 bool ReadTcpInfo(int fd, TcpInfo* info) {
   tcp_info kernel{};  // What the kernel does not fill stays 0.

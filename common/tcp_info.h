@@ -32,8 +32,6 @@ struct TcpInfo {
   uint64_t busy_us = 0;
   uint64_t window_limited_us = 0;
   uint64_t buffer_limited_us = 0;
-
-  bool window_known() const { return window_bytes != ~uint32_t{0}; }
 };
 
 // False where `fd` is no TCP socket.

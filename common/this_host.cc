@@ -61,11 +61,7 @@ std::string InterfaceWith(const SocketAddress& address) {
   if (getifaddrs(&all) != 0) return "";
   std::string name;
   for (const ifaddrs* each = all; each != nullptr && name.empty(); each = each->ifa_next) {
-    if (each->ifa_addr == nullptr) continue;
-    const int family = each->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    auto here = SocketAddress::FromSockaddr(each->ifa_addr, length);
+    const auto here = SocketAddress::FromSockaddr(each->ifa_addr, sizeof(sockaddr_in6));
     if (here.ok() && here->SameHostAddress(address)) name = each->ifa_name;
   }
   freeifaddrs(all);

@@ -13,10 +13,8 @@
 
 namespace tcpx {
 
-// What tells this process from all others of the host, for names that several containers share.
-// Threads: any. Errors: none.
-
-// "PID", or in a PID namespace other than the host's "PID-NAMESPACE": containers count their processes each from 1.
+// What tells this process from all others of the host, for names that several containers share: "PID", or in a PID
+// namespace other than the host's "PID-NAMESPACE", since containers count their processes each from 1.
 std::string ProcessMark();
 
 // What gethostname(2) says.

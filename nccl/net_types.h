@@ -3,14 +3,14 @@
 // Purpose: the vocabulary of net_v6.h to net_v12.h. Names are NCCL's own, in the global namespace, so that a reader can
 //          look them up there; the layout is pinned by tests/abi.
 // Threads: the logger and the profiler callback may be called from any thread.
-// Units:   sizes are bytes, speeds Mbit/s, latencies microseconds.
-// Source:  NCCL 2.30.7 for values; a remark says since when where that is not "always".
+// Units:   sizes are bytes, speeds Mbit/s, latencies microseconds; in net_v6.h to net_v12.h too, unless a field says
+//          otherwise.
+// Errors:  functions of the tables return an ncclResult_t.
+// Source:  NCCL 2.30.7; a remark says since when where that is not "always". tests/abi checks all values and offsets.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-
-extern "C" {
 
 typedef enum {
   ncclSuccess = 0,
@@ -84,8 +84,6 @@ typedef struct {
 
 static_assert(sizeof(ncclResult_t) == 4 && sizeof(ncclDebugLogLevel) == 4, "NCCL's enums are ints");
 static_assert(sizeof(ncclNetDeviceHandle_v7_t) == 32, "ABI of v7 to v12");
-
-}  // extern "C"
 
 // Bytes of `handle` in listen and connect (v5 and up).
 inline constexpr int NCCL_NET_HANDLE_MAXSIZE = 128;

@@ -1,14 +1,10 @@
 // net_v10.h: version 10 of the network plugin interface: NCCL 2.26.2 to 2.27.7, adapted up to 2.30.7.
 //
 // Purpose: against v9: profiler callback, a configuration in connect, profiler handles in isend and irecv.
-// Units:   sizes are bytes, unless a field says otherwise.
-// Errors:  ncclResult_t, see net_types.h.
-// Source:  NCCL 2.30.7; tests/abi checks every offset.
+// Units, errors, source: see net_types.h.
 #pragma once
 
 #include "nccl/net_v9.h"
-
-extern "C" {
 
 typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v10_t;
 typedef ncclNetVDeviceProps_v9_t ncclNetVDeviceProps_v10_t;
@@ -47,5 +43,3 @@ typedef struct {
 } ncclNet_v10_t;
 
 static_assert(sizeof(ncclNetProperties_v10_t) == 104 && sizeof(ncclNet_v10_t) == 160, "ABI of v10");
-
-}  // extern "C"

@@ -1,14 +1,10 @@
 // net_v11.h: version 11 of the network plugin interface: NCCL 2.28.3 to 2.29.7, adapted up to 2.30.7.
 //
 // Purpose: against v10: a context per communicator with finalize, the configuration in init, setNetAttr.
-// Units:   sizes are bytes, unless a field says otherwise.
-// Errors:  ncclResult_t, see net_types.h.
-// Source:  NCCL 2.30.7; tests/abi checks every offset.
+// Units, errors, source: see net_types.h.
 #pragma once
 
 #include "nccl/net_v10.h"
-
-extern "C" {
 
 typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v11_t;
 typedef ncclNetVDeviceProps_v10_t ncclNetVDeviceProps_v11_t;
@@ -52,13 +48,14 @@ typedef struct {
   int maxMultiRequestSize;  // 1
 } ncclNetProperties_v11_t;
 
-// The symbol ncclNetPlugin_v11 is one of these.
-typedef struct {
+// Of v11 and v12. The symbols ncclNetPlugin_v11 and ncclNetPlugin_v12 are such tables.
+template <class Properties, class VDeviceProps>
+struct ncclNetTable_v11 {
   const char* name;  // compared with NCCL_NET, letter case ignored
   ncclResult_t (*init)(void** ctx, uint64_t commId, ncclNetCommConfig_v11_t* config, ncclDebugLogger_t logFunction,
                        ncclProfilerCallback_t profFunction);
   ncclResult_t (*devices)(int* ndev);
-  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v11_t* props);
+  ncclResult_t (*getProperties)(int dev, Properties* props);
   ncclResult_t (*listen)(void* ctx, int dev, void* handle, void** listenComm);
   ncclResult_t (*connect)(void* ctx, int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v11_t** sendDevComm);
   ncclResult_t (*accept)(void* listenComm, void** recvComm, ncclNetDeviceHandle_v11_t** recvDevComm);
@@ -75,12 +72,12 @@ typedef struct {
   ncclResult_t (*closeRecv)(void* recvComm);
   ncclResult_t (*closeListen)(void* listenComm);
   ncclResult_t (*getDeviceMr)(void* comm, void* mhandle, void** dptr_mhandle);  // may be null
-  ncclResult_t (*irecvConsumed)(void* recvComm, int n, void* request);    // may be null: if not, called after done
-  ncclResult_t (*makeVDevice)(int* d, ncclNetVDeviceProps_v11_t* props);  // may be null
-  ncclResult_t (*finalize)(void* ctx);                                    // must not be null
-  ncclResult_t (*setNetAttr)(void* ctx, ncclNetAttr_v11_t* netAttr);      // may be null
-} ncclNet_v11_t;
+  ncclResult_t (*irecvConsumed)(void* recvComm, int n, void* request);  // may be null: if not, called after done
+  ncclResult_t (*makeVDevice)(int* d, VDeviceProps* props);             // may be null
+  ncclResult_t (*finalize)(void* ctx);                                  // must not be null
+  ncclResult_t (*setNetAttr)(void* ctx, ncclNetAttr_v11_t* netAttr);    // may be null
+};
+
+typedef ncclNetTable_v11<ncclNetProperties_v11_t, ncclNetVDeviceProps_v11_t> ncclNet_v11_t;
 
 static_assert(sizeof(ncclNetProperties_v11_t) == 112 && sizeof(ncclNet_v11_t) == 176, "ABI of v11");
-
-}  // extern "C"

@@ -1,14 +1,10 @@
 // net_v12.h: version 12 of the network plugin interface: NCCL 2.30.3 to 2.30.7.
 //
 // Purpose: against v11: up to eight children of a virtual device, rail and plane.
-// Units:   sizes are bytes, unless a field says otherwise.
-// Errors:  ncclResult_t, see net_types.h.
-// Source:  NCCL 2.30.7; tests/abi checks every offset.
+// Units, errors, source: see net_types.h.
 #pragma once
 
 #include "nccl/net_v11.h"
-
-extern "C" {
 
 typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v12_t;
 typedef ncclNetCommConfig_v11_t ncclNetCommConfig_v12_t;
@@ -44,35 +40,6 @@ typedef struct {
   int16_t planeId;          // NCCL_NET_ID_UNDEF: not known
 } ncclNetProperties_v12_t;
 
-// The symbol ncclNetPlugin_v12 is one of these.
-typedef struct {
-  const char* name;  // compared with NCCL_NET, letter case ignored
-  ncclResult_t (*init)(void** ctx, uint64_t commId, ncclNetCommConfig_v12_t* config, ncclDebugLogger_t logFunction,
-                       ncclProfilerCallback_t profFunction);
-  ncclResult_t (*devices)(int* ndev);
-  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v12_t* props);
-  ncclResult_t (*listen)(void* ctx, int dev, void* handle, void** listenComm);
-  ncclResult_t (*connect)(void* ctx, int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v12_t** sendDevComm);
-  ncclResult_t (*accept)(void* listenComm, void** recvComm, ncclNetDeviceHandle_v12_t** recvDevComm);
-  ncclResult_t (*regMr)(void* comm, void* data, size_t size, int type, void** mhandle);
-  ncclResult_t (*regMrDmaBuf)(void* comm, void* data, size_t size, int type, uint64_t offset, int fd,
-                              void** mhandle);  // may be null
-  ncclResult_t (*deregMr)(void* comm, void* mhandle);
-  ncclResult_t (*isend)(void* sendComm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request);
-  ncclResult_t (*irecv)(void* recvComm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
-                        void** request);
-  ncclResult_t (*iflush)(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request);
-  ncclResult_t (*test)(void* request, int* done, int* sizes);
-  ncclResult_t (*closeSend)(void* sendComm);
-  ncclResult_t (*closeRecv)(void* recvComm);
-  ncclResult_t (*closeListen)(void* listenComm);
-  ncclResult_t (*getDeviceMr)(void* comm, void* mhandle, void** dptr_mhandle);  // may be null
-  ncclResult_t (*irecvConsumed)(void* recvComm, int n, void* request);    // may be null: if not, called after done
-  ncclResult_t (*makeVDevice)(int* d, ncclNetVDeviceProps_v12_t* props);  // may be null
-  ncclResult_t (*finalize)(void* ctx);                                    // must not be null
-  ncclResult_t (*setNetAttr)(void* ctx, ncclNetAttr_v12_t* netAttr);      // may be null
-} ncclNet_v12_t;
+typedef ncclNetTable_v11<ncclNetProperties_v12_t, ncclNetVDeviceProps_v12_t> ncclNet_v12_t;
 
 static_assert(sizeof(ncclNetProperties_v12_t) == 128 && sizeof(ncclNet_v12_t) == 176, "ABI of v12");
-
-}  // extern "C"

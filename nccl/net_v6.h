@@ -1,14 +1,10 @@
 // net_v6.h: version 6 of the network plugin interface: NCCL 2.13.4 to 2.18.6, adapted up to 2.30.7.
 //
 // Purpose: the oldest version that this plugin exports. All sizes are int.
-// Units:   sizes are bytes, unless a field says otherwise.
-// Errors:  ncclResult_t, see net_types.h.
-// Source:  NCCL 2.30.7; tests/abi checks every offset.
+// Units, errors, source: see net_types.h.
 #pragma once
 
 #include "nccl/net_types.h"
-
-extern "C" {
 
 // Uninitialised when getProperties gets it.
 typedef struct {
@@ -46,5 +42,3 @@ typedef struct {
 } ncclNet_v6_t;
 
 static_assert(sizeof(ncclNetProperties_v6_t) == 48 && sizeof(ncclNet_v6_t) == 136, "ABI of v6");
-
-}  // extern "C"

@@ -2,14 +2,10 @@
 //
 // Purpose: against v6: device handles in connect and accept, getDeviceMr, irecvConsumed, kind of device in the
 //          properties.
-// Units:   sizes are bytes, unless a field says otherwise.
-// Errors:  ncclResult_t, see net_types.h.
-// Source:  NCCL 2.30.7; tests/abi checks every offset.
+// Units, errors, source: see net_types.h.
 #pragma once
 
 #include "nccl/net_types.h"
-
-extern "C" {
 
 // Uninitialised when getProperties gets it.
 typedef struct {
@@ -26,16 +22,17 @@ typedef struct {
   int netDeviceVersion;  // NCCL_NET_DEVICE_INVALID_VERSION for a host device
 } ncclNetProperties_v7_t;
 
-// The symbol ncclNetPlugin_v7 is one of these.
-typedef struct {
+// Of v7 and v8. The symbols ncclNetPlugin_v7 and ncclNetPlugin_v8 are such tables.
+template <class Properties, class RegMrSize>
+struct ncclNetTable_v7 {
   const char* name;  // compared with NCCL_NET, letter case ignored
   ncclResult_t (*init)(ncclDebugLogger_t logFunction);
   ncclResult_t (*devices)(int* ndev);
-  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v7_t* props);
+  ncclResult_t (*getProperties)(int dev, Properties* props);
   ncclResult_t (*listen)(int dev, void* handle, void** listenComm);
   ncclResult_t (*connect)(int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v7_t** sendDevComm);
   ncclResult_t (*accept)(void* listenComm, void** recvComm, ncclNetDeviceHandle_v7_t** recvDevComm);
-  ncclResult_t (*regMr)(void* comm, void* data, int size, int type, void** mhandle);
+  ncclResult_t (*regMr)(void* comm, void* data, RegMrSize size, int type, void** mhandle);
   ncclResult_t (*regMrDmaBuf)(void* comm, void* data, size_t size, int type, uint64_t offset, int fd,
                               void** mhandle);  // may be null
   ncclResult_t (*deregMr)(void* comm, void* mhandle);
@@ -48,8 +45,8 @@ typedef struct {
   ncclResult_t (*closeListen)(void* listenComm);
   ncclResult_t (*getDeviceMr)(void* comm, void* mhandle, void** dptr_mhandle);  // may be null
   ncclResult_t (*irecvConsumed)(void* recvComm, int n, void* request);  // may be null: if not, called after done
-} ncclNet_v7_t;
+};
+
+typedef ncclNetTable_v7<ncclNetProperties_v7_t, int> ncclNet_v7_t;
 
 static_assert(sizeof(ncclNetProperties_v7_t) == 56 && sizeof(ncclNet_v7_t) == 152, "ABI of v7");
-
-}  // extern "C"

@@ -1,14 +1,10 @@
 // net_v8.h: version 8 of the network plugin interface: NCCL 2.20.3 to 2.23.4, adapted up to 2.30.7.
 //
 // Purpose: against v7: regMr takes size_t, regIsGlobal in the middle of the properties.
-// Units:   sizes are bytes, unless a field says otherwise.
-// Errors:  ncclResult_t, see net_types.h.
-// Source:  NCCL 2.30.7; tests/abi checks every offset.
+// Units, errors, source: see net_types.h.
 #pragma once
 
-#include "nccl/net_types.h"
-
-extern "C" {
+#include "nccl/net_v7.h"
 
 typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v8_t;
 
@@ -28,30 +24,6 @@ typedef struct {
   int netDeviceVersion;  // NCCL_NET_DEVICE_INVALID_VERSION for a host device
 } ncclNetProperties_v8_t;
 
-// The symbol ncclNetPlugin_v8 is one of these.
-typedef struct {
-  const char* name;  // compared with NCCL_NET, letter case ignored
-  ncclResult_t (*init)(ncclDebugLogger_t logFunction);
-  ncclResult_t (*devices)(int* ndev);
-  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v8_t* props);
-  ncclResult_t (*listen)(int dev, void* handle, void** listenComm);
-  ncclResult_t (*connect)(int dev, void* handle, void** sendComm, ncclNetDeviceHandle_v8_t** sendDevComm);
-  ncclResult_t (*accept)(void* listenComm, void** recvComm, ncclNetDeviceHandle_v8_t** recvDevComm);
-  ncclResult_t (*regMr)(void* comm, void* data, size_t size, int type, void** mhandle);
-  ncclResult_t (*regMrDmaBuf)(void* comm, void* data, size_t size, int type, uint64_t offset, int fd,
-                              void** mhandle);  // may be null
-  ncclResult_t (*deregMr)(void* comm, void* mhandle);
-  ncclResult_t (*isend)(void* sendComm, void* data, int size, int tag, void* mhandle, void** request);
-  ncclResult_t (*irecv)(void* recvComm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request);
-  ncclResult_t (*iflush)(void* recvComm, int n, void** data, int* sizes, void** mhandles, void** request);
-  ncclResult_t (*test)(void* request, int* done, int* sizes);
-  ncclResult_t (*closeSend)(void* sendComm);
-  ncclResult_t (*closeRecv)(void* recvComm);
-  ncclResult_t (*closeListen)(void* listenComm);
-  ncclResult_t (*getDeviceMr)(void* comm, void* mhandle, void** dptr_mhandle);  // may be null
-  ncclResult_t (*irecvConsumed)(void* recvComm, int n, void* request);  // may be null: if not, called after done
-} ncclNet_v8_t;
+typedef ncclNetTable_v7<ncclNetProperties_v8_t, size_t> ncclNet_v8_t;
 
 static_assert(sizeof(ncclNetProperties_v8_t) == 64 && sizeof(ncclNet_v8_t) == 152, "ABI of v8");
-
-}  // extern "C"

@@ -2,14 +2,10 @@
 //
 // Purpose: against v8: isend and irecv take size_t (iflush and test keep int), virtual devices, size limits,
 //          forceFlush.
-// Units:   sizes are bytes, unless a field says otherwise.
-// Errors:  ncclResult_t, see net_types.h.
-// Source:  NCCL 2.30.7; tests/abi checks every offset.
+// Units, errors, source: see net_types.h.
 #pragma once
 
 #include "nccl/net_types.h"
-
-extern "C" {
 
 typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v9_t;
 
@@ -65,5 +61,3 @@ typedef struct {
 } ncclNet_v9_t;
 
 static_assert(sizeof(ncclNetProperties_v9_t) == 104 && sizeof(ncclNet_v9_t) == 160, "ABI of v9");
-
-}  // extern "C"

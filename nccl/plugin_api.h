@@ -173,4 +173,9 @@ class TransferApi {
 // What is called for each message is first: it needs no adjusted pointer.
 class PluginApi : public TransferApi, public ConnectionApi, public DeviceApi {};
 
+// What the exported tables call: the shared library defines it with the transport, a test with a fake. The same object
+// every time, alive until the library is unloaded. From any thread; the first call may create it, and must not fail nor
+// do anything expensive: NCCL may call init without using the plugin afterwards.
+PluginApi& ThePlugin();
+
 }  // namespace tcpx

@@ -10,8 +10,6 @@
 
 #include "nccl/net_types.h"
 
-extern "C" {
-
 // The callback's `type`.
 typedef enum {
   ncclProfilerNetEventStart = 0,
@@ -36,8 +34,6 @@ typedef struct {
 } ncclProfilerNetSockDescr_v1_t;
 
 static_assert(sizeof(ncclProfilerNetSockDescr_v1_t) == 24, "ABI of 2.26 to 2.30");
-
-}  // extern "C"
 
 // The callback's pluginId: descriptor version in the low bits, kind of network above.
 inline constexpr int NCCL_PROFILER_NET_VER_BITS = 16;

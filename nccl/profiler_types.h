@@ -1,15 +1,15 @@
 // profiler_types.h: what every version of NCCL's profiler plugin interface shares: events and their states.
 //
 // Purpose: the vocabulary of profiler_v4.h to profiler_v6.h. Names are NCCL's own, in the global namespace.
-// Threads: NCCL calls a profiler from several threads at once.
+// Threads: init and finalize once per communicator; the others by several threads at once.
+// Units:   counts are elements, sizes bytes.
+// Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.
 // Source:  NCCL 2.30.7; a remark says since which version of the interface. Checked by tests/abi.
 #pragma once
 
 #include <sys/types.h>
 
 #include "nccl/net_types.h"
-
-extern "C" {
 
 typedef pid_t ncclPid_t;
 
@@ -82,4 +82,26 @@ typedef union {
 typedef ncclProfilerEventStateArgs_v4_t ncclProfilerEventStateArgs_v5_t;
 typedef ncclProfilerEventStateArgs_v5_t ncclProfilerEventStateArgs_v6_t;
 
-}  // extern "C"
+// Parts of the descriptors, from v4 on.
+typedef struct {
+  ncclPid_t pid;
+  uint8_t channelId;
+  int peer;
+  int nSteps;
+  int chunkSize;
+  int isSend;
+} ncclProfilerProxyOp_t;
+
+typedef struct {
+  int step;
+} ncclProfilerProxyStep_t;
+
+typedef struct {
+  uint8_t channelId;
+  uint64_t pTimer;
+} ncclProfilerKernelCh_t;
+
+typedef struct {
+  int64_t id;
+  void* data;
+} ncclProfilerNetPlugin_t;

@@ -1,15 +1,10 @@
 // profiler_v4.h: version 4 of the profiler plugin interface: NCCL 2.27.x, and what 2.28 and later fall back to.
 //
 // Purpose: groups, collectives, proxy operations and their steps, network events.
-// Threads: init and finalize once per communicator; the others by several threads at once.
-// Units:   counts are elements, sizes bytes.
-// Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.
-// Source:  NCCL 2.30.7; tests/abi checks every offset.
+// Threads, units, errors, source: see profiler_types.h.
 #pragma once
 
 #include "nccl/profiler_types.h"
-
-extern "C" {
 
 // `type` says which member of the union is set. Texts are NCCL's own and live on.
 typedef struct {
@@ -38,25 +33,10 @@ typedef struct {
       int peer;
       uint8_t nChannels;
     } p2p;
-    struct {
-      ncclPid_t pid;
-      uint8_t channelId;
-      int peer;
-      int nSteps;
-      int chunkSize;
-      int isSend;
-    } proxyOp;
-    struct {
-      int step;
-    } proxyStep;
-    struct {
-      uint8_t channelId;
-      uint64_t pTimer;
-    } kernelCh;
-    struct {
-      int64_t id;
-      void* data;
-    } netPlugin;
+    ncclProfilerProxyOp_t proxyOp;
+    ncclProfilerProxyStep_t proxyStep;
+    ncclProfilerKernelCh_t kernelCh;
+    ncclProfilerNetPlugin_t netPlugin;
   };
 } ncclProfilerEventDescr_v4_t;
 
@@ -75,5 +55,3 @@ typedef struct {
 
 static_assert(sizeof(ncclProfilerEventDescr_v4_t) == 104 && sizeof(ncclProfiler_v4_t) == 48,
               "ABI of NCCL 2.27 to 2.30");
-
-}  // extern "C"

@@ -1,6 +1,6 @@
 #include "nccl/result.h"
 
-#include "absl/status/status.h"
+#include <iterator>
 
 namespace tcpx {
 
@@ -23,28 +23,17 @@ ncclResult_t ResultFromStatus(const absl::Status& status) {
 }
 
 const char* ResultText(ncclResult_t result) {
-  switch (result) {
-    case ncclSuccess:
-      return "ncclSuccess";
-    case ncclUnhandledCudaError:
-      return "ncclUnhandledCudaError (a CUDA call failed)";
-    case ncclSystemError:
-      return "ncclSystemError (the local system)";
-    case ncclInternalError:
-      return "ncclInternalError (a broken contract)";
-    case ncclInvalidArgument:
-      return "ncclInvalidArgument (a wrong argument)";
-    case ncclInvalidUsage:
-      return "ncclInvalidUsage (wrong use by the application)";
-    case ncclRemoteError:
-      return "ncclRemoteError (the peer or the network)";
-    case ncclInProgress:
-      return "ncclInProgress (not finished)";
-    case ncclTimeout:
-      return "ncclTimeout (out of time)";
-    default:
-      return "an unknown result";
-  }
+  constexpr const char* kTexts[] = {"ncclSuccess",
+                                    "ncclUnhandledCudaError (a CUDA call failed)",
+                                    "ncclSystemError (the local system)",
+                                    "ncclInternalError (a broken contract)",
+                                    "ncclInvalidArgument (a wrong argument)",
+                                    "ncclInvalidUsage (wrong use by the application)",
+                                    "ncclRemoteError (the peer or the network)",
+                                    "ncclInProgress (not finished)",
+                                    "ncclTimeout (out of time)"};
+  static_assert(std::size(kTexts) == ncclNumResults);
+  return result >= 0 && result < ncclNumResults ? kTexts[result] : "an unknown result";
 }
 
 }  // namespace tcpx

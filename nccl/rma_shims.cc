@@ -1,11 +1,11 @@
 #include "nccl/rma_shims.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "absl/types/span.h"
-#include "nccl/result.h"
 #include "nccl/rma_api.h"
 #include "nccl/shim_common.h"
 #include "nccl/shims.h"
@@ -20,22 +20,12 @@ RmaHandle HandleOf(void* mhandle) { return reinterpret_cast<RmaHandle>(mhandle);
 RmaGroup* GroupOf(void* coll_comm) { return static_cast<RmaGroup*>(coll_comm); }
 RmaContexts* ContextsOf(void* rma_ctx) { return static_cast<RmaContexts*>(rma_ctx); }
 
-template <class T>
-ncclResult_t Deliver(const absl::StatusOr<T*>& made, void** out) {
-  *out = made.ok() ? *made : nullptr;
-  return ResultFromStatus(made.status());
-}
-
 ncclResult_t RmaInit(void** ctx, uint64_t comm_id, ncclDebugLogger_t log) {
-  if (ctx == nullptr) return ncclInvalidArgument;
-  *ctx = nullptr;
+  if (!Clear(ctx)) return ncclInvalidArgument;
   if (!TheRma().Offered()) return ncclSystemError;
-  InitArgs args;
-  args.api_version = kNetVersionOfRma;
-  args.comm_id = comm_id;
-  args.log = log;
-  args.one_sided = true;
-  return InitContext(ctx, args);
+  ContextOptions options{kNetVersionOfRma, comm_id};
+  options.one_sided = true;
+  return InitContext(ctx, options, log, nullptr);
 }
 
 // Equal to the net table's: both describe the same node of NCCL's topology, and this one is asked first.
@@ -54,29 +44,21 @@ ncclResult_t GroupProperties(void* coll_comm, ncclRmaProperties_v16_t* propertie
 }
 
 ncclResult_t RmaListenOn(void* ctx, int dev, void* handle, void** listen_comm) {
-  if (listen_comm == nullptr) return ncclInvalidArgument;
-  *listen_comm = nullptr;
-  if (ctx == nullptr || handle == nullptr) return ncclInvalidArgument;
+  if (!Clear(listen_comm) || ctx == nullptr || handle == nullptr) return ncclInvalidArgument;
   return Deliver(TheRma().Listen(static_cast<Context*>(ctx), dev, handle), listen_comm);
 }
 
 // `ctx` is the net table's where host RMA connects (2.30.7 to 2.32.3): only the listen comm counts.
 ncclResult_t RmaConnect(void* /*ctx*/, void* handles[], int nranks, int rank, void* listen_comm, void** coll_comm) {
-  if (coll_comm == nullptr) return ncclInvalidArgument;
-  *coll_comm = nullptr;
-  if (handles == nullptr || listen_comm == nullptr || rank < 0 || rank >= nranks) return ncclInvalidArgument;
-  for (int i = 0; i < nranks; ++i) {
-    if (handles[i] == nullptr) return ncclInvalidArgument;
-  }
+  if (!Clear(coll_comm) || handles == nullptr || listen_comm == nullptr) return ncclInvalidArgument;
+  if (rank < 0 || rank >= nranks || std::count(handles, handles + nranks, nullptr) > 0) return ncclInvalidArgument;
   return Deliver(TheRma().Connect(static_cast<RmaListen*>(listen_comm), absl::MakeConstSpan(handles, nranks),
                                   static_cast<uint32_t>(rank)),
                  coll_comm);
 }
 
 ncclResult_t CreateContexts(void* coll_comm, ncclRmaConfig_v14_t* config, void** rma_ctx) {
-  if (rma_ctx == nullptr) return ncclInvalidArgument;
-  *rma_ctx = nullptr;
-  if (coll_comm == nullptr || config == nullptr || config->nContexts < 1) return ncclInvalidArgument;
+  if (!Clear(rma_ctx) || coll_comm == nullptr || config == nullptr || config->nContexts < 1) return ncclInvalidArgument;
   const int traffic_class = TrafficClass(config->trafficClass);
   return Deliver(TheRma().OpenContexts(GroupOf(coll_comm), config->nContexts, traffic_class), rma_ctx);
 }
@@ -88,8 +70,7 @@ RmaUse UseOf(int type, uint64_t flags) {
 }
 
 ncclResult_t RegMrSym(void* coll_comm, void* data, size_t size, int type, uint64_t flags, void** mhandle) {
-  if (mhandle == nullptr) return ncclInvalidArgument;
-  *mhandle = nullptr;
+  if (!Clear(mhandle)) return ncclInvalidArgument;
   const bool sized = size <= PTRDIFF_MAX && (data != nullptr || size == 0);
   if (coll_comm == nullptr || !sized || (type != NCCL_PTR_HOST && type != NCCL_PTR_CUDA)) return ncclInvalidArgument;
   const auto region =
@@ -119,9 +100,7 @@ ncclResult_t CloseRmaListen(void* listen_comm) {
 }
 
 ncclResult_t Post(void* rma_ctx, int context, const RmaOperation& operation, void** request) {
-  if (request == nullptr) return ncclInvalidArgument;
-  *request = nullptr;
-  if (rma_ctx == nullptr) return ncclInvalidArgument;
+  if (!Clear(request) || rma_ctx == nullptr) return ncclInvalidArgument;
   RmaRequest* posted = nullptr;
   const absl::Status status = TheRma().Post(ContextsOf(rma_ctx), context, operation, &posted);
   *request = posted;
@@ -130,66 +109,47 @@ ncclResult_t Post(void* rma_ctx, int context, const RmaOperation& operation, voi
 
 RmaOperation Transfer(uint64_t local_offset, void* local, size_t size, uint64_t remote_offset, void* remote,
                       uint32_t rank, uint32_t flags) {
-  RmaOperation operation;
-  operation.rank = rank;
-  operation.bytes = size;
-  operation.local = HandleOf(local);
-  operation.local_offset = local_offset;
-  operation.remote = HandleOf(remote);
-  operation.remote_offset = remote_offset;
+  RmaOperation operation{false, rank, size, HandleOf(local), local_offset, HandleOf(remote), remote_offset};
   operation.more_follow = (flags & ncclRmaOptFlagsAggregateRequests) != 0;
   return operation;
 }
 
-ncclResult_t IputV15(void* rma_ctx, int context, uint64_t source_offset, void* source, size_t size,
-                     uint64_t target_offset, void* target, uint32_t rank, uint32_t flags, void** request) {
-  return Post(rma_ctx, context, Transfer(source_offset, source, size, target_offset, target, rank, flags), request);
-}
-
-ncclResult_t IputV14(void* rma_ctx, int context, uint64_t source_offset, void* source, size_t size,
-                     uint64_t target_offset, void* target, uint32_t rank, void** request) {
-  return IputV15(rma_ctx, context, source_offset, source, size, target_offset, target, rank, 0, request);
-}
-
-ncclResult_t IputSignalV15(void* rma_ctx, int context, uint64_t source_offset, void* source, size_t size,
-                           uint64_t target_offset, void* target, uint32_t rank, uint64_t signal_offset, void* signal,
-                           uint64_t value, uint32_t op, bool strong, uint32_t flags, void** request) {
-  RmaOperation operation = Transfer(source_offset, source, size, target_offset, target, rank, flags);
-  operation.has_signal = true;
-  operation.strong = strong;
-  operation.signal = HandleOf(signal);
-  operation.signal_offset = signal_offset;
-  operation.signal_add = op == NCCL_NET_SIGNAL_OP_INC ? 1 : value;
-  if (op != NCCL_NET_SIGNAL_OP_INC && op != NCCL_NET_SIGNAL_OP_ADD) {
-    if (request != nullptr) *request = nullptr;
-    return ncclInvalidArgument;
+// With the flags of v15 and up, and without.
+template <class... Flags>
+struct Operations {
+  static ncclResult_t Put(void* rma_ctx, int context, uint64_t source_offset, void* source, size_t size,
+                          uint64_t target_offset, void* target, uint32_t rank, Flags... flags, void** request) {
+    return Post(rma_ctx, context,
+                Transfer(source_offset, source, size, target_offset, target, rank, (0u | ... | flags)), request);
   }
-  return Post(rma_ctx, context, operation, request);
-}
 
-ncclResult_t IputSignalV14(void* rma_ctx, int context, uint64_t source_offset, void* source, size_t size,
-                           uint64_t target_offset, void* target, uint32_t rank, uint64_t signal_offset, void* signal,
-                           uint64_t value, uint32_t op, bool strong, void** request) {
-  return IputSignalV15(rma_ctx, context, source_offset, source, size, target_offset, target, rank, signal_offset,
-                       signal, value, op, strong, 0, request);
-}
+  static ncclResult_t PutSignal(void* rma_ctx, int context, uint64_t source_offset, void* source, size_t size,
+                                uint64_t target_offset, void* target, uint32_t rank, uint64_t signal_offset,
+                                void* signal, uint64_t value, uint32_t op, bool strong, Flags... flags,
+                                void** request) {
+    RmaOperation operation = Transfer(source_offset, source, size, target_offset, target, rank, (0u | ... | flags));
+    operation.has_signal = true;
+    operation.strong = strong;
+    operation.signal = HandleOf(signal);
+    operation.signal_offset = signal_offset;
+    operation.signal_add = op == NCCL_NET_SIGNAL_OP_INC ? 1 : value;
+    if (op != NCCL_NET_SIGNAL_OP_INC && op != NCCL_NET_SIGNAL_OP_ADD) {
+      (void)Clear(request);
+      return ncclInvalidArgument;
+    }
+    return Post(rma_ctx, context, operation, request);
+  }
 
-ncclResult_t IgetV15(void* rma_ctx, int context, uint64_t remote_offset, void* remote, size_t size,
-                     uint64_t local_offset, void* local, uint32_t rank, uint32_t flags, void** request) {
-  RmaOperation operation = Transfer(local_offset, local, size, remote_offset, remote, rank, flags);
-  operation.get = true;
-  return Post(rma_ctx, context, operation, request);
-}
-
-ncclResult_t IgetV14(void* rma_ctx, int context, uint64_t remote_offset, void* remote, size_t size,
-                     uint64_t local_offset, void* local, uint32_t rank, void** request) {
-  return IgetV15(rma_ctx, context, remote_offset, remote, size, local_offset, local, rank, 0, request);
-}
+  static ncclResult_t Get(void* rma_ctx, int context, uint64_t remote_offset, void* remote, size_t size,
+                          uint64_t local_offset, void* local, uint32_t rank, Flags... flags, void** request) {
+    RmaOperation operation = Transfer(local_offset, local, size, remote_offset, remote, rank, (0u | ... | flags));
+    operation.get = true;
+    return Post(rma_ctx, context, operation, request);
+  }
+};
 
 ncclResult_t RmaFlush(void* rma_ctx, int context, void* /*mhandle*/, uint32_t rank, void** request) {
-  if (request == nullptr) return ncclInvalidArgument;
-  *request = nullptr;
-  if (rma_ctx == nullptr) return ncclInvalidArgument;
+  if (!Clear(request) || rma_ctx == nullptr) return ncclInvalidArgument;
   RmaRequest* posted = nullptr;
   const absl::Status status = TheRma().Flush(ContextsOf(rma_ctx), context, rank, &posted);
   *request = posted;
@@ -218,7 +178,7 @@ ncclResult_t QueryLastError(void* rma_ctx, bool* has_error) {
 
 template <class Table>
 constexpr Table MakeTable() {
-  constexpr bool kHasFlags = !std::is_same_v<Table, ncclRma_v14_t>;
+  using Own = std::conditional_t<std::is_same_v<Table, ncclRma_v14_t>, Operations<>, Operations<uint32_t>>;
   Table table = {};
   table.name = kName;
   table.init = RmaInit;
@@ -233,15 +193,9 @@ constexpr Table MakeTable() {
   table.destroyContext = DestroyContexts;
   table.closeColl = CloseGroup;
   table.closeListen = CloseRmaListen;
-  if constexpr (kHasFlags) {
-    table.iput = IputV15;
-    table.iputSignal = IputSignalV15;
-    table.iget = IgetV15;
-  } else {
-    table.iput = IputV14;
-    table.iputSignal = IputSignalV14;
-    table.iget = IgetV14;
-  }
+  table.iput = Own::Put;
+  table.iputSignal = Own::PutSignal;
+  table.iget = Own::Get;
   table.iflush = RmaFlush;
   table.test = RmaTest;
   table.rmaProgress = RmaProgress;

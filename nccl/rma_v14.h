@@ -9,8 +9,6 @@
 #include "nccl/net_types.h"
 #include "nccl/net_v12.h"
 
-extern "C" {
-
 enum {
   NCCL_NET_MR_FLAG_FORCE_SO = 1 << 0,            // writes to this region must be strongly ordered
   NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET = 1 << 1,  // signals that nobody but the plugin writes
@@ -28,8 +26,9 @@ typedef struct {
   int rankStride;    // the contexts serve ranks (rank + k * stride) only; 0 and below: as 1
 } ncclRmaConfig_v14_t;
 
-// The symbol ncclRmaPlugin_v14 is one of these.
-typedef struct {
+// Of v14 and v15. The symbols ncclRmaPlugin_v14 and ncclRmaPlugin_v15 are such tables.
+template <class... OptFlags>
+struct ncclRmaTable_v14 {
   const char* name;
   ncclResult_t (*init)(void** ctx, uint64_t commId, ncclDebugLogger_t logFunction);
   ncclResult_t (*devices)(int* ndev);
@@ -45,19 +44,20 @@ typedef struct {
   ncclResult_t (*closeColl)(void* collComm);
   ncclResult_t (*closeListen)(void* listenComm);
   ncclResult_t (*iput)(void* rmaCtx, int context, uint64_t srcOff, void* srcMhandle, size_t size, uint64_t dstOff,
-                       void* dstMhandle, uint32_t rank, void** request);
+                       void* dstMhandle, uint32_t rank, OptFlags... optFlags, void** request);
   ncclResult_t (*iputSignal)(void* rmaCtx, int context, uint64_t srcOff, void* srcMhandle, size_t size, uint64_t dstOff,
                              void* dstMhandle, uint32_t rank, uint64_t signalOff, void* signalMhandle,
-                             uint64_t signalValue, uint32_t signalOp, bool isStrongSignal, void** request);
+                             uint64_t signalValue, uint32_t signalOp, bool isStrongSignal, OptFlags... optFlags,
+                             void** request);
   ncclResult_t (*iget)(void* rmaCtx, int context, uint64_t remoteOff, void* remoteMhandle, size_t size,
-                       uint64_t localOff, void* localMhandle, uint32_t rank, void** request);
+                       uint64_t localOff, void* localMhandle, uint32_t rank, OptFlags... optFlags, void** request);
   ncclResult_t (*iflush)(void* rmaCtx, int context, void* mhandle, uint32_t rank, void** request);
   ncclResult_t (*test)(void* collComm, void* request, int* done);
   ncclResult_t (*rmaProgress)(void* rmaCtx);
   ncclResult_t (*queryLastError)(void* rmaCtx, bool* hasError);
   ncclResult_t (*finalize)(void* ctx);
-} ncclRma_v14_t;
+};
+
+typedef ncclRmaTable_v14<> ncclRma_v14_t;
 
 static_assert(sizeof(ncclRma_v14_t) == 168, "ABI of v14");
-
-}  // extern "C"

@@ -1,14 +1,11 @@
 // rma_v16.h: version 16 of the one-sided plugin interface: NCCL 2.32.3.
 //
 // Purpose: against v15: the properties of a group.
-// Units:   sizes and offsets are bytes; offsets count from the address that regMrSym was given.
-// Errors:  ncclResult_t, see net_types.h.
+// Units, errors: see rma_v14.h.
 // Source:  NCCL 2.32.3; tests/abi checks every offset.
 #pragma once
 
 #include "nccl/rma_v15.h"
-
-extern "C" {
 
 typedef ncclRmaConfig_v15_t ncclRmaConfig_v16_t;
 
@@ -49,5 +46,3 @@ typedef struct {
 } ncclRma_v16_t;
 
 static_assert(sizeof(ncclRma_v16_t) == 176, "ABI of v16");
-
-}  // extern "C"

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "nccl/installed_plugin.h"
 #include "nccl/profiler.h"
-#include "nccl/result.h"
 
 namespace tcpx::shim {
 namespace {
@@ -80,43 +76,26 @@ void ForwardEvent(void** event, EventStep step, void* parent, const SocketEvent&
   (void)profiler(event, static_cast<int>(step), parent, kSocketPluginId, &description);
 }
 
-void WarnOfInit(const InitArgs& args, const absl::Status& status) {
-  const std::string text = std::string("NET/") + kName + ": init failed: " + std::string(status.message());
-  if (const LogSink sink = SinkOf(args.log)) {
+void WarnOfInit(LogSink sink, const absl::Status& status) {
+  const std::string text = absl::StrFormat("NET/%s: init failed: %s", kName, status.message());
+  if (sink != nullptr) {
     sink(LogLevel::kWarn, kEverySubsystem, __FILE__, __LINE__, text.c_str());
   } else {
     std::fprintf(stderr, "%s\n", text.c_str());
   }
 }
 
-absl::StatusOr<Context*> CreateContext(const InitArgs& args) {
-  ContextOptions options;
-  options.api_version = args.api_version;
-  options.comm_id = args.comm_id;
-  options.traffic_class = TrafficClass(args.traffic_class);
-  options.log = SinkOf(args.log);
-  options.one_sided = args.one_sided;
+absl::StatusOr<Context*> CreateContext(ContextOptions options, ncclDebugLogger_t log, ncclProfilerCallback_t profiler) {
+  options.traffic_class = TrafficClass(options.traffic_class);
+  options.log = SinkOf(log);
   // A null callback does not replace one that other contexts still use.
-  if (args.profiler != nullptr) {
-    g_profiler.store(args.profiler, std::memory_order_release);
+  if (profiler != nullptr) {
+    g_profiler.store(profiler, std::memory_order_release);
     options.profiler = &ForwardEvent;
   }
   absl::StatusOr<Context*> context = ThePlugin().CreateContext(options);
-  if (!context.ok()) WarnOfInit(args, context.status());
+  if (!context.ok()) WarnOfInit(options.log, context.status());
   return context;
-}
-
-// True exactly when `out` was there to be cleared.
-bool Clear(void** out) {
-  if (out == nullptr) return false;
-  *out = nullptr;
-  return true;
-}
-
-template <class T>
-ncclResult_t Deliver(const absl::StatusOr<T*>& made, void** out) {
-  if (made.ok()) *out = *made;
-  return ResultFromStatus(made.status());
 }
 
 ncclResult_t Deliver(const absl::Status& status, Request* request, void** out) {
@@ -181,8 +160,8 @@ ncclResult_t RefuseReceive(void* comm, const ReceiveArgs& args) {
 
 }  // namespace
 
-ncclResult_t InitLegacy(const InitArgs& args) {
-  const absl::StatusOr<Context*> context = CreateContext(args);
+ncclResult_t InitLegacy(const ContextOptions& options, ncclDebugLogger_t log, ncclProfilerCallback_t profiler) {
+  const absl::StatusOr<Context*> context = CreateContext(options, log, profiler);
   g_legacy_context.store(context.ok() ? *context : nullptr, std::memory_order_release);
   return ncclSuccess;
 }
@@ -196,9 +175,9 @@ ncclResult_t LegacyDevices(int* count) {
   return ncclSuccess;
 }
 
-ncclResult_t InitContext(void** ctx, const InitArgs& args) {
-  if (!Clear(ctx)) return ncclInvalidArgument;
-  return Deliver(CreateContext(args), ctx);
+ncclResult_t InitContext(void** ctx, const ContextOptions& options, ncclDebugLogger_t log,
+                         ncclProfilerCallback_t profiler) {
+  return Clear(ctx) ? Deliver(CreateContext(options, log, profiler), ctx) : ncclInvalidArgument;
 }
 
 ncclResult_t Finalize(void* ctx) {
@@ -286,13 +265,8 @@ ncclResult_t Receive(void* comm, ReceiveArgs args, void** mhandles, bool reads_r
 ncclResult_t Flush(void* comm, int n, void** data, int* sizes, void** mhandles, void** request) {
   if (!Clear(request) || comm == nullptr || !AreBuffers(data, sizes, n)) return ncclInvalidArgument;
   const Regions regions(mhandles, n);
-  FlushArgs args;
-  args.count = n;
-  args.data = data;
-  args.bytes = sizes;
-  args.regions = regions.get();
   Request* posted = nullptr;
-  const absl::Status status = ThePlugin().Flush(static_cast<Comm*>(comm), args, &posted);
+  const absl::Status status = ThePlugin().Flush(static_cast<Comm*>(comm), {n, data, sizes, regions.get()}, &posted);
   return Deliver(status, posted, request);
 }
 

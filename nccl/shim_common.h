@@ -12,35 +12,42 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/statusor.h"
 #include "nccl/net_types.h"
 #include "nccl/plugin_api.h"
+#include "nccl/result.h"
 
 namespace tcpx::shim {
 
 // What NCCL_NET must say, in every version.
 inline constexpr char kName[] = "tcpx";
 
-// What NCCL gives to init.
-struct InitArgs {
-  int api_version = 0;
-  uint64_t comm_id = 0;
-  int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF;
-  ncclDebugLogger_t log = nullptr;            // null: stderr
-  ncclProfilerCallback_t profiler = nullptr;  // null: no events
-  bool one_sided = false;                     // of an RMA table
-};
-
 // init of v6 to v10. Always succeeds: NCCL 2.28.3 to 2.29.3 crash when such an init fails. LegacyDevices tells instead.
-ncclResult_t InitLegacy(const InitArgs& args);
+// Here and in InitContext `options` says nothing of `log` (null: stderr) and `profiler` (null: no events).
+ncclResult_t InitLegacy(const ContextOptions& options, ncclDebugLogger_t log, ncclProfilerCallback_t profiler);
 // The context of the last InitLegacy; null before the first one and after one that could not make it.
 Context* LegacyContext();
 // Zero devices while there is no LegacyContext.
 ncclResult_t LegacyDevices(int* count);
 
 // init of v11 and up.
-ncclResult_t InitContext(void** ctx, const InitArgs& args);
+ncclResult_t InitContext(void** ctx, const ContextOptions& options, ncclDebugLogger_t log,
+                         ncclProfilerCallback_t profiler);
 ncclResult_t Finalize(void* ctx);
 ncclResult_t Devices(int* count);
+
+// True exactly when `out` was there to be cleared.
+inline bool Clear(void** out) {
+  if (out != nullptr) *out = nullptr;
+  return out != nullptr;
+}
+
+// `out` was cleared, and stays so after an error.
+template <class T>
+ncclResult_t Deliver(const absl::StatusOr<T*>& made, void** out) {
+  if (made.ok()) *out = *made;
+  return ResultFromStatus(made.status());
+}
 
 // A config's traffic class as the transport understands it: also INT_MIN, NCCL's "not configured", becomes undefined.
 int TrafficClass(int configured);

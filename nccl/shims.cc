@@ -17,19 +17,10 @@ namespace {
 
 template <int kVersion>
 ncclResult_t InitV6(ncclDebugLogger_t log) {
-  InitArgs args;
-  args.api_version = kVersion;
-  args.log = log;
-  return InitLegacy(args);
+  return InitLegacy({kVersion}, log, nullptr);
 }
 
-ncclResult_t InitV10(ncclDebugLogger_t log, ncclProfilerCallback_t profiler) {
-  InitArgs args;
-  args.api_version = 10;
-  args.log = log;
-  args.profiler = profiler;
-  return InitLegacy(args);
-}
+ncclResult_t InitV10(ncclDebugLogger_t log, ncclProfilerCallback_t profiler) { return InitLegacy({10}, log, profiler); }
 
 // The config is valid during the call only.
 template <class Config>
@@ -40,13 +31,7 @@ int TrafficClassOf(const Config* config) {
 template <int kVersion, class Config>
 ncclResult_t InitV11(void** ctx, uint64_t comm_id, Config* config, ncclDebugLogger_t log,
                      ncclProfilerCallback_t profiler) {
-  InitArgs args;
-  args.api_version = kVersion;
-  args.comm_id = comm_id;
-  args.traffic_class = TrafficClassOf(config);
-  args.log = log;
-  args.profiler = profiler;
-  return InitContext(ctx, args);
+  return InitContext(ctx, {kVersion, comm_id, TrafficClassOf(config)}, log, profiler);
 }
 
 template <class Props>
@@ -133,21 +118,9 @@ ncclResult_t IsendV6(void* comm, void* data, Size size, int tag, void* mhandle, 
   return IsendV10(comm, data, static_cast<size_t>(size), tag, mhandle, nullptr, request);
 }
 
-// What all versions have in common.
-ReceiveArgs ReceiveArgsOf(int n, void** data, const size_t* sizes, const int* tags) {
-  ReceiveArgs args;
-  args.count = n;
-  args.data = data;
-  args.bytes = sizes;
-  args.tags = tags;
-  return args;
-}
-
 ncclResult_t IrecvV10(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
                       void** request) {
-  ReceiveArgs args = ReceiveArgsOf(n, data, sizes, tags);
-  args.profiler_parents = phandles;
-  return Receive(comm, args, mhandles, true, request);
+  return Receive(comm, {n, data, sizes, tags, nullptr, phandles}, mhandles, true, request);
 }
 
 ncclResult_t IrecvV9(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** request) {
@@ -157,7 +130,7 @@ ncclResult_t IrecvV9(void* comm, int n, void** data, size_t* sizes, int* tags, v
 ncclResult_t IrecvV6(void* comm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
   size_t wide[kReceivesMax];  // Receive refuses a larger n and a negative size.
   if (sizes != nullptr) std::copy_n(sizes, std::clamp(n, 0, kReceivesMax), wide);
-  return Receive(comm, ReceiveArgsOf(n, data, sizes == nullptr ? nullptr : wide, tags), mhandles, false, request);
+  return Receive(comm, {n, data, sizes == nullptr ? nullptr : wide, tags}, mhandles, false, request);
 }
 
 template <class VProps>

@@ -1,7 +1,7 @@
 // shims.h: the tables that NCCL looks up by name with dlsym.
 //
 // Purpose: ncclNetPlugin_vN, N from 6 to 12, are the symbols of the network interface. A release takes the
-//          newest one that it knows. They hold no logic (shim_common.h) and talk to ThePlugin (installed_plugin.h).
+//          newest one that it knows. They hold no logic (shim_common.h) and talk to ThePlugin (plugin_api.h).
 // Threads: constant; no code runs at load time.
 // Errors:  see shim_common.h. regMrDmaBuf, getDeviceMr and irecvConsumed are null in every version. makeVDevice is null
 //          in v9 and v10, because NCCL 2.24 to 2.26 loses devices or loops if it is refused there.

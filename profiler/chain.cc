@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <cstring>
 #include <type_traits>
 
@@ -27,31 +28,6 @@ bool Convert(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v5_
   return true;
 }
 
-template <typename Coll, typename OldColl>
-void ConvertCollective(const Coll& from, OldColl* to) {
-  to->seqNumber = from.seqNumber;
-  to->func = from.func;
-  to->sendBuff = from.sendBuff;
-  to->recvBuff = from.recvBuff;
-  to->count = from.count;
-  to->root = from.root;
-  to->datatype = from.datatype;
-  to->nChannels = from.nChannels;
-  to->nWarps = from.nWarps;
-  to->algo = from.algo;
-  to->proto = from.proto;
-}
-
-template <typename P2p, typename OldP2p>
-void ConvertPointToPoint(const P2p& from, OldP2p* to) {
-  to->func = from.func;
-  to->buff = from.buff;
-  to->datatype = from.datatype;
-  to->count = from.count;
-  to->peer = from.peer;
-  to->nChannels = from.nChannels;
-}
-
 bool Convert(const ncclProfilerEventDescr_v5_t& from, ncclProfilerEventDescr_v4_t* to) {
   if ((from.type & ~kTypesOfV4) != 0) return false;
   *to = {};
@@ -62,23 +38,25 @@ bool Convert(const ncclProfilerEventDescr_v5_t& from, ncclProfilerEventDescr_v4_
     // The parent of v5 is a call of the application, which v4 does not have.
     case ncclProfileColl:
       to->parentObj = from.coll.parentGroup;
-      ConvertCollective(from.coll, &to->coll);
+      static_assert(sizeof(to->coll) == offsetof(ncclProfilerColl_v5_t, parentGroup), "v5 adds the group to the end");
+      memcpy(&to->coll, &from.coll, sizeof(to->coll));
       break;
     case ncclProfileP2p:
       to->parentObj = from.p2p.parentGroup;
-      ConvertPointToPoint(from.p2p, &to->p2p);
+      static_assert(sizeof(to->p2p) == offsetof(ncclProfilerP2p_v5_t, parentGroup), "v5 adds the group to the end");
+      memcpy(&to->p2p, &from.p2p, sizeof(to->p2p));
       break;
     case ncclProfileProxyOp:
-      memcpy(&to->proxyOp, &from.proxyOp, sizeof(to->proxyOp));
+      to->proxyOp = from.proxyOp;
       break;
     case ncclProfileProxyStep:
-      to->proxyStep.step = from.proxyStep.step;
+      to->proxyStep = from.proxyStep;
       break;
     case ncclProfileKernelCh:
-      memcpy(&to->kernelCh, &from.kernelCh, sizeof(to->kernelCh));
+      to->kernelCh = from.kernelCh;
       break;
     case ncclProfileNetPlugin:
-      memcpy(&to->netPlugin, &from.netPlugin, sizeof(to->netPlugin));
+      to->netPlugin = from.netPlugin;
       break;
     default:
       break;
@@ -97,23 +75,19 @@ bool Convert(const From&, To*) {
   return false;
 }
 
+template <int kOfTable, typename DescriptorOfTable>
+struct Facts {
+  static constexpr int kNumber = kOfTable;
+  using Descriptor = DescriptorOfTable;
+};
 template <typename Table>
 struct Version;
 template <>
-struct Version<ncclProfiler_v4_t> {
-  static constexpr int kNumber = 4;
-  using Descriptor = ncclProfilerEventDescr_v4_t;
-};
+struct Version<ncclProfiler_v4_t> : Facts<4, ncclProfilerEventDescr_v4_t> {};
 template <>
-struct Version<ncclProfiler_v5_t> {
-  static constexpr int kNumber = 5;
-  using Descriptor = ncclProfilerEventDescr_v5_t;
-};
+struct Version<ncclProfiler_v5_t> : Facts<5, ncclProfilerEventDescr_v5_t> {};
 template <>
-struct Version<ncclProfiler_v6_t> {
-  static constexpr int kNumber = 6;
-  using Descriptor = ncclProfilerEventDescr_v6_t;
-};
+struct Version<ncclProfiler_v6_t> : Facts<6, ncclProfilerEventDescr_v6_t> {};
 
 template <typename TablePointer>
 using VersionOf = Version<std::remove_pointer_t<TablePointer>>;

@@ -7,24 +7,12 @@
 namespace tcpx {
 namespace {
 
-template <typename Descriptor>
-void TakeCollective(const Descriptor& event, EventFacts* facts) {
-  const auto& coll = event.coll;
-  facts->function.Set(coll.func);
-  facts->datatype.Set(coll.datatype);
-  facts->algorithm.Set(coll.algo);
-  facts->protocol.Set(coll.proto);
-  facts->count = coll.count;
-  facts->sequence = coll.seqNumber;
-  facts->root = coll.root;
-}
-
-template <typename Descriptor>
-void TakePointToPoint(const Descriptor& event, EventFacts* facts) {
-  facts->function.Set(event.p2p.func);
-  facts->datatype.Set(event.p2p.datatype);
-  facts->count = event.p2p.count;
-  facts->peer = event.p2p.peer;
+// What all calls and operations have.
+template <typename Operation>
+void TakeOperation(const Operation& operation, EventFacts* facts) {
+  facts->function.Set(operation.func);
+  facts->datatype.Set(operation.datatype);
+  facts->count = operation.count;
 }
 
 // Looks only into network events whose descriptor is known.
@@ -46,10 +34,15 @@ EventFacts CommonFacts(const Descriptor& event) {
   facts.parent = event.parentObj;
   switch (event.type) {
     case ncclProfileColl:
-      TakeCollective(event, &facts);
+      TakeOperation(event.coll, &facts);
+      facts.algorithm.Set(event.coll.algo);
+      facts.protocol.Set(event.coll.proto);
+      facts.sequence = event.coll.seqNumber;
+      facts.root = event.coll.root;
       break;
     case ncclProfileP2p:
-      TakePointToPoint(event, &facts);
+      TakeOperation(event.p2p, &facts);
+      facts.peer = event.p2p.peer;
       break;
     case ncclProfileProxyOp:
       facts.channel = event.proxyOp.channelId;
@@ -90,16 +83,12 @@ EventFacts FactsFromV5(const Descriptor& event) {
       facts.captured = event.groupApi.graphCaptured;
       break;
     case ncclProfileCollApi:
-      facts.function.Set(event.collApi.func);
-      facts.datatype.Set(event.collApi.datatype);
-      facts.count = event.collApi.count;
+      TakeOperation(event.collApi, &facts);
       facts.root = event.collApi.root;
       facts.captured = event.collApi.graphCaptured;
       break;
     case ncclProfileP2pApi:
-      facts.function.Set(event.p2pApi.func);
-      facts.datatype.Set(event.p2pApi.datatype);
-      facts.count = event.p2pApi.count;
+      TakeOperation(event.p2pApi, &facts);
       facts.captured = event.p2pApi.graphCaptured;
       break;
     default:
@@ -121,9 +110,7 @@ EventFacts FactsOf(const ncclProfilerEventDescr_v5_t& event) { return FactsFromV
 EventFacts FactsOf(const ncclProfilerEventDescr_v6_t& event) {
   EventFacts facts = FactsFromV5(event);
   if (event.type == ncclProfileCeColl) {
-    facts.function.Set(event.ceColl.func);
-    facts.datatype.Set(event.ceColl.datatype);
-    facts.count = event.ceColl.count;
+    TakeOperation(event.ceColl, &facts);
     facts.sequence = event.ceColl.seqNumber;
     facts.root = event.ceColl.root;
   } else if (event.type == ncclProfileCeBatch) {

@@ -20,10 +20,6 @@ ncclResult_t Start(void* context, void** handle, Descriptor* event) {
   return static_cast<Session*>(context)->Start(handle, *event);
 }
 
-ncclResult_t Stop(void* handle) { return Session::Stop(handle); }
-ncclResult_t Note(void* handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v5_t* args) {
-  return Session::Note(handle, state, args);
-}
 ncclResult_t Finalize(void* context) { return Session::End(static_cast<Session*>(context)); }
 
 }  // namespace
@@ -32,9 +28,10 @@ ncclResult_t Finalize(void* context) { return Session::End(static_cast<Session*>
 extern "C" {
 
 #pragma GCC visibility push(default)
-ncclProfiler_v4_t ncclProfiler_v4 = {"tcpx", tcpx::InitV4, tcpx::Start, tcpx::Stop, tcpx::Note, tcpx::Finalize};
-ncclProfiler_v5_t ncclProfiler_v5 = {"tcpx", tcpx::Init<5>, tcpx::Start, tcpx::Stop, tcpx::Note, tcpx::Finalize};
-ncclProfiler_v6_t ncclProfiler_v6 = {"tcpx", tcpx::Init<6>, tcpx::Start, tcpx::Stop, tcpx::Note, tcpx::Finalize};
+using tcpx::Session;
+ncclProfiler_v4_t ncclProfiler_v4 = {"tcpx", tcpx::InitV4, tcpx::Start, Session::Stop, Session::Note, tcpx::Finalize};
+ncclProfiler_v5_t ncclProfiler_v5 = {"tcpx", tcpx::Init<5>, tcpx::Start, Session::Stop, Session::Note, tcpx::Finalize};
+ncclProfiler_v6_t ncclProfiler_v6 = {"tcpx", tcpx::Init<6>, tcpx::Start, Session::Stop, Session::Note, tcpx::Finalize};
 #pragma GCC visibility pop
 
 }  // extern "C"

@@ -2,11 +2,9 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "common/log.h"
@@ -14,20 +12,10 @@
 #include "profiler/event_json.h"
 
 namespace tcpx {
-namespace {
-
 // From one look for events to the next.
 constexpr int kRoundMs = 100;
 // The longest time from one line with the clocks to the next.
 constexpr int64_t kClockEveryNs = 10 * kSecond;
-
-int64_t RealNanos() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<int64_t>(now.tv_sec) * kSecond + now.tv_nsec;
-}
-
-}  // namespace
 
 TraceWriter::TraceWriter(const std::string& path, uint64_t bytes_max, const std::string& process, TraceSource* source)
     : source_(source), file_(path, bytes_max) {
@@ -97,7 +85,7 @@ void TraceWriter::WriteClock() {
   const int64_t now_ns = MonotonicNanos();
   if (clock_ns_ != 0 && now_ns - clock_ns_ < kClockEveryNs) return;
   clock_ns_ = now_ns;
-  file_.Append(MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", RealNanos()));
+  file_.Append(MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", NanosOf(CLOCK_REALTIME)));
 }
 
 // What the network plugin measures of other ranks' clocks. It may begin later, and end before the trace does.
@@ -117,7 +105,7 @@ void TraceWriter::WriteClockNotes(bool last) {
 
 std::vector<std::string> TraceWriter::LatestClocks() {
   const int64_t now_ns = clock_ns_ = MonotonicNanos();
-  std::vector<std::string> lines = {MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", RealNanos())};
+  std::vector<std::string> lines = {MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", NanosOf(CLOCK_REALTIME))};
   for (const auto& [peer, note] : measures_) lines.push_back(ClockNoteLine(note, now_ns, getpid()));
   return lines;
 }

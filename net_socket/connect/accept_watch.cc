@@ -8,13 +8,10 @@
 #include "common/counted.h"
 
 namespace tcpx {
-namespace {
 
 constexpr char kAdvice[] =
     "Does a firewall, or a NAT, keep TCP from there? TCPX_PORT_RANGE chooses the ports, NCCL_SOCKET_IFNAME the "
     "interfaces";
-
-}  // namespace
 
 AcceptWatch::AcceptWatch(Reactor* reactor, const AcceptBounds& bounds, FindPartial partial, FindAddresses addresses)
     : reactor_(reactor),

@@ -78,7 +78,7 @@ void Acceptor::Watch(OwnedFd fd) {
     Listener* raw = listener->get();
     listeners_.push_back(std::move(*listener));
     absl::Status watched = runtime_->reactor.WatchInLoop(raw->fd(), EPOLLIN, raw);
-    if (!watched.ok()) TCPX_WARN("the listening socket can't be watched: %s", std::string(watched.message()));
+    if (!watched.ok()) TCPX_WARN("the listening socket can't be watched: %s", watched.message());
   });
 }
 
@@ -202,7 +202,7 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello, const Device* d
 }
 
 void Acceptor::HelloInLoop(HelloSocket socket) {
-  if (HasLeft(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
+  if (HasEnded(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
   const Hello& hello = socket.hello();
   if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_->HelloInLoop(std::move(socket));
   PendingConnection* pending = nullptr;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "common/clock.h"
-
 namespace tcpx {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -83,12 +82,12 @@ void DialLane::TryWay() {
 void DialLane::NextWay(const absl::Status& why) {
   if (!ways_.no_route()) owner_->NotRefused();
   if (absl::IsUnavailable(why) && ways_.Next()) {
-    Drop();
+    Halt();
     TryWay();
   } else if (!dialling_->tries_on && ways_.no_route() && OtherAddress() == nullptr &&
              (!turned_ || first_had_no_route_)) {
     // Waiting brings no route: said at once, as NCCL's sockets do.
-    Drop();
+    Halt();
     if (!Detour(why)) GiveUp(why);
   } else {
     Retry(why);
@@ -110,7 +109,7 @@ bool DialLane::StillUpInLoop() {
   char byte;
   const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   // What has come is the connection's: the acceptor has all of it.
-  if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) return true;
+  if (got > 0 || (got < 0 && IsTransientErrno(errno))) return true;
   Retry(got < 0 ? ErrnoStatus(errno, "a lane that was answered broke")
                 : absl::UnavailableError("the peer closed a lane that it had answered"));
   return false;
@@ -154,7 +153,7 @@ void DialLane::Dialled() {
     return;
   }
   ways_.Found();
-  if (!owner_->Connected()) return Drop();
+  if (!owner_->Connected()) return Halt();
   handshake_.emplace(MakeHello(), dialling_->secret);
   ++hellos_;
   if (!Speak()) return;
@@ -201,7 +200,7 @@ void DialLane::Answered() {
   if (answer().status == HelloStatus::kBusy) {
     // No room for the lane says nothing about the path, and is no attempt that failed: the bound of the whole connect
     // ends it.
-    Drop();
+    Halt();
     latest_ = absl::UnavailableError(HelloStatusText(HelloStatus::kBusy));
     no_room_ = std::min(no_room_ + 1, std::max(options().retry_count, 1));
     const int64_t pause_ns = PauseNs(*dialling_, no_room_);
@@ -215,16 +214,10 @@ void DialLane::Answered() {
     return;
   }
   absl::Status sane = CheckPeerNics(path_.peer, answer().nics);
-  if (!sane.ok()) {
-    GiveUp(sane);
-    return;
-  }
+  if (!sane.ok()) return GiveUp(sane);
   seals_ = handshake_->TakeSeals();
   absl::Status sealed = CheckSealed(options().encrypt, &seals_);
-  if (!sealed.ok()) {
-    GiveUp(sealed);
-    return;
-  }
+  if (!sealed.ok()) return GiveUp(sealed);
   // An end only.
   reactor().ChangeInLoop(fd_.get(), EPOLLRDHUP | EPOLLET);
   MoveTo(DialStep::kAnswered);
@@ -244,7 +237,7 @@ const LanePath* DialLane::OtherAddress() const { return index_ <= 0 && !turned_ 
 bool DialLane::TurnToOther(const absl::Status& why) {
   const LanePath* const other = OtherAddress();
   if (other == nullptr) return false;
-  Drop();
+  Halt();
   latest_ = Describe(why);
   first_turn_ = std::string(latest_.message());
   first_had_no_route_ = ways_.no_route();
@@ -256,7 +249,7 @@ bool DialLane::TurnToOther(const absl::Status& why) {
 
 void DialLane::Retry(absl::Status why) {
   if (absl::IsUnavailable(why) && TurnToOther(why)) return;
-  Drop();
+  Halt();
   latest_ = why;
   // Once is enough where nobody can be.
   const bool hopeless = !absl::IsUnavailable(why) || dialling_->request.peer_is_elsewhere;
@@ -321,7 +314,7 @@ void DialLane::GiveUp(const absl::Status& why, bool final) {
   owner_->Finish(absl::Status(described.code(), absl::StrCat(described.message(), "; before it: ", first_turn_)));
 }
 
-void DialLane::Drop() {
+void DialLane::Halt() {
   reactor().CancelTimerInLoop(timer_);
   if (step_ != DialStep::kIdle) MoveTo(DialStep::kIdle);
   seals_ = Seals();

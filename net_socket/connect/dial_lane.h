@@ -1,12 +1,8 @@
 // dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
 //
 // Threads: the reactor.
-// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
-//          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times; so is an answered one
-//          that ends before its owner takes the socket. One that the peer has no room for is dialled until it has, by
-//          the same path. An attempt tries the ways of its path's profile in turn
-//          (dial_ways.h), and then, for lane 0, those to the peer's other address, until one finds the peer, all within
-//          TCPX_HELLO_TIMEOUT.
+// States:  idle -> dialling -> hello -> answered (kDialMoves). README.md says when, and by which paths, a lane is
+//          dialled again. An attempt finds the peer within TCPX_HELLO_TIMEOUT, by all its ways together.
 // Lifetime: borrows its owner, and what that is dialling.
 // Errors:  to the owner, with the address tried and the interface used.
 #pragma once
@@ -101,7 +97,7 @@ class DialLane final : public Reactor::Handler {
 
   DialLane(const DialSetup* dialling, Owner* owner, int index)
       : dialling_(dialling), owner_(owner), index_(index), ways_(dialling->runtime) {}
-  ~DialLane() override { Drop(); }
+  ~DialLane() override { Halt(); }
 
   // By a path that was planned just now.
   void DialInLoop(const LanePath& path) {
@@ -115,7 +111,7 @@ class DialLane final : public Reactor::Handler {
   // Again from the beginning, by the path that it has.
   void DialInLoop();
   // Idle until DialInLoop.
-  void Halt() { Drop(); }
+  void Halt();
   void OnEvents(uint32_t events) override;
   bool answered() const { return step_ == DialStep::kAnswered; }
   // True exactly when it was answered and its socket is as it was. Else it is dialled again.
@@ -158,7 +154,6 @@ class DialLane final : public Reactor::Handler {
   // Ends the dial with what this lane met. Only the peer's process ends the lane of a connection that is dialled
   // until its owner stops: any other answer may come from a device on the path.
   void GiveUp(const absl::Status& why, bool final = false);
-  void Drop();
   void SetDeadline(int64_t after_ns);
   Reactor& reactor() { return dialling_->runtime->reactor; }
   const Options& options() const { return dialling_->runtime->options; }

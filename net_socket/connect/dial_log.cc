@@ -9,12 +9,9 @@
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
-namespace {
 
 // A guess: the channels of a communicator, and what is tried again at once, meet the same within it.
 constexpr int64_t kNoNewsNs = 60 * kSecond;
-
-}  // namespace
 
 bool DialLog::IsNews(const std::string& subject) {
   const int64_t now = MonotonicNanos();

@@ -84,9 +84,7 @@ Dialler::Dial::Dial(Dialler* dialler, uint64_t key, DialRequest request, std::sh
       result_(std::move(result)) {}
 
 Dialler::Dial::~Dial() {
-  runtime()->reactor.CancelTimerInLoop(pause_timer_);
-  runtime()->reactor.CancelTimerInLoop(bound_timer_);
-  runtime()->reactor.CancelTimerInLoop(progress_timer_);
+  for (auto timer : {pause_timer_, bound_timer_, progress_timer_}) runtime()->reactor.CancelTimerInLoop(timer);
   LeaveHealth();
   dialler_->turns_.EndedInLoop(request().handle.address.ToString(), key_);
 }
@@ -148,10 +146,7 @@ void Dialler::Dial::WatchProgress() {
 
 void Dialler::Dial::FirstInLoop() {
   absl::Status random = FillRandom(dialling_.id.data(), dialling_.id.size());
-  if (!random.ok()) {
-    Finish(random);
-    return;
-  }
+  if (!random.ok()) return Finish(random);
   health_ = runtime()->health.UseDialledInLoop(request().device->index, request().handle.address);
   const uint64_t tag = health_->tag();
   std::memcpy(dialling_.id.data(), &tag, sizeof(tag));

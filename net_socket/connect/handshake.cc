@@ -1,7 +1,6 @@
 #include "net_socket/connect/handshake.h"
 
 #include <cstring>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/random.h"

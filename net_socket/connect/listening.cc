@@ -1,13 +1,11 @@
 #include "net_socket/connect/listening.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/log.h"
 #include "common/params.h"
-#include "common/socket.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/nic_socket.h"
 

@@ -1,7 +1,6 @@
 #include "net_socket/connect/pending_connection.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -9,12 +8,9 @@
 #include <string>
 #include <utility>
 
-namespace tcpx {
+#include "common/socket.h"
 
-bool HasLeft(int fd) {
-  pollfd asked{fd, POLLRDHUP, 0};
-  return poll(&asked, 1, 0) > 0;
-}
+namespace tcpx {
 
 // A lane that waits for the rest.
 class PendingConnection::Lane final : public Reactor::Handler {
@@ -39,7 +35,7 @@ class PendingConnection::Lane final : public Reactor::Handler {
     (*stirred_)(ConnectionId(id_), lane_, (events & ~static_cast<uint32_t>(EPOLLIN)) != 0);
   }
 
-  bool left() const { return HasLeft(socket_.fd.get()); }
+  bool left() const { return HasEnded(socket_.fd.get()); }
   uint32_t attempt() const { return attempt_; }
   LaneSocket TakeSocket() {
     reactor_->UnwatchInLoop(socket_.fd.get());

@@ -1,9 +1,8 @@
 // pending_connection.h: a connection that is being accepted: its lanes, until its dialler says that all of them are up.
 //
-// Purpose: the acceptor has answered the last lane, and its dialler may have stopped waiting for that very answer: then
-//          it dials the whole connection anew, under another id. So answers complete nothing: a dialler that knows
-//          kFeatureEstablished says kEstablished, as the first record of lane 0, once it has every answer, and from
-//          then on it never begins anew. An older one says nothing, and its last lane is taken for the word.
+// Purpose: answers complete nothing (README.md): a dialler that knows kFeatureEstablished says kEstablished, as the
+//          first record of lane 0, once it has every answer, and from then on it never begins anew. An older one says
+//          nothing, and its last lane is taken for the word.
 // States:  lanes are missing, or their health socket -> whole -> established. A lane that ends, or that was dialled
 //          again (Hello::attempt), leaves its place. Once the connection is whole, a lane keeps its place as
 //          long as lane 0 is up: its dialler may have confirmed and closed at once, and the confirmation may still be
@@ -26,9 +25,6 @@
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
-
-// The peer has closed its socket.
-bool HasLeft(int fd);
 
 class PendingConnection {
  public:

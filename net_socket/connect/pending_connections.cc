@@ -28,9 +28,7 @@ bool PendingConnections::HasRoomInLoop(int64_t descriptors) const {
 
 bool PendingConnections::HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors) {
   const int64_t now = MonotonicNanos();
-  const auto has_room = [&] {
-    return unaccepted_.HasRoomFor(place, descriptors, runtime_->health.unused_in_loop(), DescriptorLimit(), now);
-  };
+  const auto has_room = [&] { return place->free_place()->Ask(place, HasRoomInLoop(descriptors), now); };
   if (has_room()) return true;
   const int64_t turn_ns = runtime_->options.hello_timeout_ns;
   const std::optional<ConnectionId> overdue = place->free_place()->Overdue(place->source(), turn_ns, now);
@@ -128,17 +126,12 @@ bool PendingConnections::CompleteInLoop(const ConnectionId& id) {
   PendingConnection* const waiting = found->second.get();
   if (waiting->present() < waiting->lanes() || !BecomeWholeInLoop(waiting)) return false;
   const PendingConnection::Word word = waiting->Hear();
-  switch (word) {
-    case PendingConnection::Word::kAwaited:
-      return false;
-    case PendingConnection::Word::kNonsense:
-    case PendingConnection::Word::kChanged:
-      rejected_->NoteInLoop(word == PendingConnection::Word::kNonsense ? HelloStatus::kForeign : HelloStatus::kChanged,
-                            waiting->from());
-      DropInLoop(id);
-      return true;
-    case PendingConnection::Word::kEstablished:
-      break;
+  if (word == PendingConnection::Word::kAwaited) return false;
+  if (word != PendingConnection::Word::kEstablished) {
+    rejected_->NoteInLoop(word == PendingConnection::Word::kNonsense ? HelloStatus::kForeign : HelloStatus::kChanged,
+                          waiting->from());
+    DropInLoop(id);
+    return true;
   }
   const std::unique_ptr<PendingConnection> pending = TakeInLoop(id);
   established_(id, pending.get());

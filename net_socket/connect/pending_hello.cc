@@ -1,7 +1,6 @@
 #include "net_socket/connect/pending_hello.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/socket.h"
 #include "common/status.h"
 
 namespace tcpx {
@@ -39,11 +39,6 @@ bool DescriptorsAreScarce(int fd) {
 // A fresh socket has room for all that a handshake says.
 bool Send(int fd, const std::string& bytes) {
   return send(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
-}
-
-bool HasEnded(int fd) {
-  pollfd end{fd, POLLRDHUP, 0};
-  return poll(&end, 1, 0) > 0;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "net_socket/connect/tuning.h"
 
 namespace tcpx {
+
 class ResumeDials::Dial final {
  public:
   Dial(ResumeDials* all, int lane, Why why, uint32_t records_taken)
@@ -55,7 +56,7 @@ class ResumeDials::Dial final {
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {
       hello->kind = HelloKind::kResume;
-      hello->attempt = ++dial_->history().attempts;
+      hello->attempt = ++dial_->all_->attempts_[static_cast<size_t>(dial_->index_)];
       hello->express_bytes = dial_->records_taken_;
     }
     void LaneAnswered(const DialLane&) override { dial_->Answered(this, &lane_); }
@@ -67,7 +68,6 @@ class ResumeDials::Dial final {
   };
 
   Reactor& reactor() { return all_->dialling_.runtime->reactor; }
-  History& history() { return all_->histories_[static_cast<size_t>(index_)]; }
 
   const LanePath& FirstPath() const {
     return why_ == Why::kReturns ? all_->paths_.own(index_) : all_->paths_.at(index_);
@@ -236,7 +236,7 @@ ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest req
     : dialling_{runtime, secret, OfEstablished(std::move(request)), id, true},
       health_(std::move(health)),
       paths_(std::move(paths), dialling_.request.lanes),
-      histories_(static_cast<size_t>(paths_.lanes())) {}
+      attempts_(static_cast<size_t>(paths_.lanes())) {}
 
 ResumeDials::~ResumeDials() = default;
 

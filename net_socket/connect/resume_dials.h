@@ -47,11 +47,6 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   class Dial;
   enum class Why { kLost, kSilent, kReturns, kOpens };
 
-  // So far of one lane.
-  struct History {
-    uint32_t attempts = 0;
-  };
-
   void NicsChangedInLoop() override;
   bool TryPathInLoop(const LanePath& path) override;
   void PathServesInLoop(const LanePath& path) override;
@@ -66,7 +61,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   LanePaths paths_;
   Link<RedialledLanes> lanes_;
   Link<SocketTaker> taker_;
-  std::vector<History> histories_;
+  std::vector<uint32_t> attempts_;  // so far, by lane
   std::atomic<uint64_t> dialled_{0};
   absl::flat_hash_map<int, std::unique_ptr<Dial>> dials_;  // by lane
 };

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "net_socket/connect/listening.h"
 #include "net_socket/connect/tuning.h"

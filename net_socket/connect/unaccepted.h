@@ -4,7 +4,6 @@
 //          uses. Without a limit they could take every descriptor of the process. All of these together may take a
 //          quarter of the process's limit, each counted when it comes. Beyond it one connection of each listen still
 //          gets all its lanes, which is all that NCCL makes: so a flood can't take a peer's place.
-//
 // Threads: a place may go in any; the rest in the reactor.
 // Units:   descriptors; nanoseconds of MonotonicNanos.
 // Errors:  none.
@@ -105,11 +104,6 @@ class Unaccepted {
   // unknown.
   bool HasRoom(int64_t descriptors, int64_t others, int64_t limit) const {
     return limit < 0 || *taken_ + others + descriptors <= limit / kShare;
-  }
-  // The same for the connection of `place`, which may have its listen's free place, or get it.
-  bool HasRoomFor(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors, int64_t others, int64_t limit,
-                  int64_t now_ns) const {
-    return place->free_place()->Ask(place, HasRoom(descriptors, others, limit), now_ns);
   }
 
  private:

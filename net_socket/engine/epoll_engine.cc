@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/clock.h"
 #include "common/fd.h"
+#include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/engine/engine.h"
 
@@ -91,22 +92,12 @@ class EpollEngine final : public Engine {
   }
 
   static int Try(IoOp* op) {
-    op->message = msghdr{};
-    op->message.msg_iov = op->iov;
-    op->message.msg_iovlen = static_cast<size_t>(op->iov_count);
+    if (op->kind == IoOp::Kind::kWritable) return Writable(op->fd);
+    op->message = MessageOf(op->iov, op->iov_count);
     for (;;) {
-      ssize_t moved = 0;
-      switch (op->kind) {
-        case IoOp::Kind::kSend:
-        case IoOp::Kind::kSendZeroCopy:
-          moved = sendmsg(op->fd, &op->message, MSG_DONTWAIT | MSG_NOSIGNAL);
-          break;
-        case IoOp::Kind::kReceive:
-          moved = recvmsg(op->fd, &op->message, MSG_DONTWAIT);
-          break;
-        case IoOp::Kind::kWritable:
-          return Writable(op->fd);
-      }
+      const ssize_t moved = op->kind == IoOp::Kind::kReceive
+                                ? recvmsg(op->fd, &op->message, MSG_DONTWAIT)
+                                : sendmsg(op->fd, &op->message, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (moved >= 0) return static_cast<int>(moved);
       if (errno != EINTR) return errno == EWOULDBLOCK ? -EAGAIN : -errno;
     }

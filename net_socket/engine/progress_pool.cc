@@ -3,9 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/cpu_list.h"

@@ -9,6 +9,7 @@
 // Errors:  Start fails with the engine's status when not even one thread could be set up.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -20,13 +21,33 @@
 #include "common/cpu_plan.h"
 #include "common/mutex.h"
 #include "common/params.h"
-#include "net_socket/engine/adaptive_spin.h"
 #include "net_socket/engine/engine.h"
 #include "net_socket/engine/socket_swap.h"
 
 namespace tcpx {
 
 class ProgressThread;
+
+// How long a progress thread looks for more work before it sleeps.
+// Purpose: spinning pays only where work comes again soon. Each gap between two pieces of work that spinning could have
+//          bridged doubles the time, up to the maximum; each longer one halves it, down to a sixteenth: so a thread
+//          that is needed once a millisecond does not burn its CPU for a twentieth of the time. Pure.
+// Threads: one at a time.
+class AdaptiveSpin {
+ public:
+  explicit AdaptiveSpin(int64_t max_ns) : max_ns_(max_ns), limit_ns_(max_ns) {}
+
+  // After this long without work a thread sleeps.
+  int64_t limit_ns() const { return limit_ns_; }
+  // There is work again, `gap_ns` after the last.
+  void WorkAfter(int64_t gap_ns) {
+    limit_ns_ = gap_ns <= max_ns_ ? std::min(2 * limit_ns_, max_ns_) : std::max(limit_ns_ / 2, max_ns_ / 16);
+  }
+
+ private:
+  const int64_t max_ns_;
+  int64_t limit_ns_;
+};
 
 class PoolLane {
  public:

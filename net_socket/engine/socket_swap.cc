@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <memory>
 #include <utility>
 
 #include "common/socket.h"

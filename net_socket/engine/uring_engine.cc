@@ -16,6 +16,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/params.h"
+#include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/engine/engine.h"
 #include "net_socket/engine/ring_refusal.h"
@@ -242,9 +243,7 @@ class UringEngine final : public Engine {
   }
 
   static void Prepare(io_uring_sqe* sqe, IoOp* op) {
-    op->message = msghdr{};
-    op->message.msg_iov = op->iov;
-    op->message.msg_iovlen = static_cast<size_t>(op->iov_count);
+    op->message = MessageOf(op->iov, op->iov_count);
     switch (op->kind) {
       case IoOp::Kind::kSend:
         // WAITALL continues a short send inside the kernel (Linux 5.19; short before, which the lane handles).

@@ -9,39 +9,39 @@ namespace tcpx {
 namespace {
 
 template <typename Function>
-const char* Find(void* library, const char* name, Function** function) {
+bool Find(void* library, const char* name, Function** function) {
   *function = reinterpret_cast<Function*>(dlsym(library, name));
-  return *function == nullptr ? name : nullptr;
+  return *function != nullptr;
 }
 
 // The name of the first function that `library` lacks; null: none.
-const char* FindContexts(void* library, GpuApi* api) {
-  const char* missing = Find(library, "cuInit", &api->init);
-  if (missing == nullptr) missing = Find(library, "cuDeviceGetCount", &api->device_get_count);
-  if (missing == nullptr) missing = Find(library, "cuGetErrorName", &api->get_error_name);
-  if (missing == nullptr) missing = Find(library, "cuGetErrorString", &api->get_error_string);
-  if (missing == nullptr) missing = Find(library, "cuPointerGetAttribute", &api->pointer_get_attribute);
-  if (missing == nullptr) missing = Find(library, "cuDevicePrimaryCtxRetain", &api->primary_retain);
-  if (missing == nullptr) missing = Find(library, "cuDevicePrimaryCtxRelease_v2", &api->primary_release);
-  if (missing == nullptr) missing = Find(library, "cuCtxPushCurrent_v2", &api->context_push);
-  if (missing == nullptr) missing = Find(library, "cuCtxPopCurrent_v2", &api->context_pop);
-  if (missing == nullptr) missing = Find(library, "cuThreadExchangeStreamCaptureMode", &api->exchange_capture_mode);
-  return missing;
-}
-
-const char* FindCopies(void* library, GpuApi* api) {
-  const char* missing = Find(library, "cuMemHostRegister_v2", &api->host_register);
-  if (missing == nullptr) missing = Find(library, "cuMemHostUnregister", &api->host_unregister);
-  if (missing == nullptr) missing = Find(library, "cuStreamCreate", &api->stream_create);
-  if (missing == nullptr) missing = Find(library, "cuStreamDestroy_v2", &api->stream_destroy);
-  if (missing == nullptr) missing = Find(library, "cuStreamQuery", &api->stream_query);
-  if (missing == nullptr) missing = Find(library, "cuEventCreate", &api->event_create);
-  if (missing == nullptr) missing = Find(library, "cuEventDestroy_v2", &api->event_destroy);
-  if (missing == nullptr) missing = Find(library, "cuEventRecord", &api->event_record);
-  if (missing == nullptr) missing = Find(library, "cuEventQuery", &api->event_query);
-  if (missing == nullptr) missing = Find(library, "cuMemcpyDtoHAsync_v2", &api->copy_from_device);
-  if (missing == nullptr) missing = Find(library, "cuMemcpyHtoDAsync_v2", &api->copy_to_device);
-  if (missing == nullptr) missing = Find(library, "cuMemcpy2DAsync_v2", &api->copy_2d);
+const char* FindAll(void* library, GpuApi* api) {
+  const char* missing = nullptr;
+  const auto find = [&](const char* name, auto** function) {
+    if (!Find(library, name, function) && missing == nullptr) missing = name;
+  };
+  find("cuInit", &api->init);
+  find("cuDeviceGetCount", &api->device_get_count);
+  find("cuGetErrorName", &api->get_error_name);
+  find("cuGetErrorString", &api->get_error_string);
+  find("cuPointerGetAttribute", &api->pointer_get_attribute);
+  find("cuDevicePrimaryCtxRetain", &api->primary_retain);
+  find("cuDevicePrimaryCtxRelease_v2", &api->primary_release);
+  find("cuCtxPushCurrent_v2", &api->context_push);
+  find("cuCtxPopCurrent_v2", &api->context_pop);
+  find("cuThreadExchangeStreamCaptureMode", &api->exchange_capture_mode);
+  find("cuMemHostRegister_v2", &api->host_register);
+  find("cuMemHostUnregister", &api->host_unregister);
+  find("cuStreamCreate", &api->stream_create);
+  find("cuStreamDestroy_v2", &api->stream_destroy);
+  find("cuStreamQuery", &api->stream_query);
+  find("cuEventCreate", &api->event_create);
+  find("cuEventDestroy_v2", &api->event_destroy);
+  find("cuEventRecord", &api->event_record);
+  find("cuEventQuery", &api->event_query);
+  find("cuMemcpyDtoHAsync_v2", &api->copy_from_device);
+  find("cuMemcpyHtoDAsync_v2", &api->copy_to_device);
+  find("cuMemcpy2DAsync_v2", &api->copy_2d);
   return missing;
 }
 
@@ -54,8 +54,7 @@ absl::StatusOr<std::unique_ptr<GpuDriver>> GpuDriver::Load(const char* library) 
     return absl::NotFoundError(why == nullptr ? library : why);
   }
   std::unique_ptr<GpuDriver> driver(new GpuDriver);
-  const char* missing = FindContexts(loaded, &driver->api_);
-  if (missing == nullptr) missing = FindCopies(loaded, &driver->api_);
+  const char* const missing = FindAll(loaded, &driver->api_);
   if (missing != nullptr) return absl::NotFoundError(absl::StrCat(library, " has no ", missing));
   (void)Find(loaded, "cuMemcpyAsync", &driver->api_.copy);
   (void)Find(loaded, "cuStreamWriteValue64_v2", &driver->api_.write_word);

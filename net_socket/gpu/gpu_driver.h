@@ -2,9 +2,6 @@
 //
 // Purpose: the plugin is built without CUDA and runs without it. A caller of the driver opens a GpuScope first: it
 //          makes a context current and lets this thread's calls pass while an application captures a graph.
-//
-//   auto driver = GpuDriver::Load(); GpuScope scope(**driver, context); if (scope.status().ok()) status =
-//   (*driver)->Check((*driver)->api().stream_create(&stream, flags), "cuStreamCreate");
 // Threads: any, once loaded. A scope belongs to one thread and restores what it found.
 // Lifetime: the library stays loaded until the process ends: NCCL uses it too.
 // Errors:  Load: kNotFound, with what is missing. Check: kAborted, with the driver's name and text of the error.
@@ -22,6 +19,7 @@
 namespace tcpx {
 
 using CuAddress = uint64_t;  // CUdeviceptr
+inline CuAddress CuAddressOf(const void* data) { return reinterpret_cast<CuAddress>(data); }
 using CuContext = struct CuContextHandle*;
 using CuStream = struct CuStreamHandle*;
 using CuEvent = struct CuEventHandle*;

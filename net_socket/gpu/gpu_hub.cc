@@ -10,12 +10,10 @@
 namespace tcpx {
 namespace {
 
-CuAddress Address(const void* data) { return reinterpret_cast<CuAddress>(data); }
-
 // What kind of memory the driver takes it for; none: it does not know it.
 std::optional<unsigned> MemoryTypeOf(const GpuApi& api, const void* data) {
   unsigned type = 0;
-  const bool known = api.pointer_get_attribute(&type, kCuPointerMemoryType, Address(data)) == kCuSuccess;
+  const bool known = api.pointer_get_attribute(&type, kCuPointerMemoryType, CuAddressOf(data)) == kCuSuccess;
   return known ? std::optional<unsigned>(type) : std::nullopt;
 }
 
@@ -57,18 +55,18 @@ absl::StatusOr<CuContext> GpuHub::Primary(int gpu) {
 absl::StatusOr<GpuPlace> GpuHub::PlaceOf(const void* data) {
   const GpuApi& api = driver_->api();
   unsigned type = 0;
-  absl::Status status =
-      driver_->Check(api.pointer_get_attribute(&type, kCuPointerMemoryType, Address(data)), "cuPointerGetAttribute");
+  absl::Status status = driver_->Check(api.pointer_get_attribute(&type, kCuPointerMemoryType, CuAddressOf(data)),
+                                       "cuPointerGetAttribute");
   if (!status.ok() || type != kCuMemoryDevice) {
     return absl::InvalidArgumentError(
         absl::StrFormat("regMr: %p was given as GPU memory, but is not: %s", data,
                         status.ok() ? "the CUDA driver calls it host memory" : std::string(status.message())));
   }
   GpuPlace place;
-  status = driver_->Check(api.pointer_get_attribute(&place.device, kCuPointerDevice, Address(data)),
+  status = driver_->Check(api.pointer_get_attribute(&place.device, kCuPointerDevice, CuAddressOf(data)),
                           "cuPointerGetAttribute");
   if (!status.ok()) return status;
-  if (api.pointer_get_attribute(&place.context, kCuPointerContext, Address(data)) != kCuSuccess) {
+  if (api.pointer_get_attribute(&place.context, kCuPointerContext, CuAddressOf(data)) != kCuSuccess) {
     place.context = nullptr;
   }
   auto primary = Primary(place.device);
@@ -114,7 +112,7 @@ absl::Status GpuHub::CheckHost(const void* data) const {
   unsigned managed = 0;
   // Memory that the driver does not know is the host's.
   if (data == nullptr || MemoryTypeOf(api, data) != kCuMemoryDevice) return absl::OkStatus();
-  if (api.pointer_get_attribute(&managed, kCuPointerIsManaged, Address(data)) == kCuSuccess && managed != 0) {
+  if (api.pointer_get_attribute(&managed, kCuPointerIsManaged, CuAddressOf(data)) == kCuSuccess && managed != 0) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(

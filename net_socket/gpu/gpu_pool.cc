@@ -5,11 +5,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
 
 namespace tcpx {
 namespace {
+
+// From one look at a stream to the next, of a thread that waits for it. A guess.
+constexpr unsigned kNapUs = 50;
+// The patience with other streams of a GPU that is stuck: far more than the copies of all slots take. A guess.
+constexpr int64_t kOthersNs = kSecond;
 
 // A wish only: a container may forbid it. MPOL_PREFERRED is 1 (linux/mempolicy.h).
 void PreferNode(void* data, size_t bytes, int node) {
@@ -23,6 +31,20 @@ void PreferNode(void* data, size_t bytes, int node) {
 uint64_t Top(uint64_t before, uint32_t top) { return (((before >> 32) + 1) << 32) | top; }
 
 }  // namespace
+
+bool GpuPatience::Await(std::atomic<bool>* stuck, absl::FunctionRef<bool()> over) {
+  const int64_t until_ns = MonotonicNanos() + (stuck_streams_.load() == 0 ? ns_ : std::min(ns_, kOthersNs));
+  while (!over()) {
+    if (stuck->load()) return false;
+    if (MonotonicNanos() < until_ns) {
+      usleep(kNapUs);
+    } else if (!stuck->exchange(true)) {
+      ++stuck_streams_;
+    }
+  }
+  if (stuck->exchange(false)) --stuck_streams_;
+  return true;
+}
 
 GpuPool::GpuPool(const GpuDriver* driver, GpuPatience* patience, const GpuPlace& place, size_t slot_bytes)
     : driver_(driver), patience_(patience), place_(place), slot_bytes_(slot_bytes) {}

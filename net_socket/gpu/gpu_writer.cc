@@ -2,22 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 
 namespace tcpx {
-namespace {
 
 // Words that are read at a time.
 constexpr size_t kWords = 64;
 // Additions that are not written: a receiver takes no more of its peer's meanwhile.
 constexpr size_t kAdditionsMax = 1024;
 constexpr size_t kWordsBytes = kWords * sizeof(uint64_t);
-
-CuAddress Address(const void* data) { return reinterpret_cast<CuAddress>(data); }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<GpuWriter>> GpuWriter::Open(GpuPool* pool) {
   const GpuDriver& driver = pool->driver();
@@ -74,7 +68,7 @@ absl::Status GpuWriter::Put(char* to, absl::string_view bytes, bool* room) {
   if (!Enter(scope).ok()) return status_;
   std::memcpy(place, bytes.data(), bytes.size());
   ++last_;
-  return Step(api().copy_to_device(Address(to), place, bytes.size(), stream_), "cuMemcpyHtoDAsync");
+  return Step(api().copy_to_device(CuAddressOf(to), place, bytes.size(), stream_), "cuMemcpyHtoDAsync");
 }
 
 absl::Status GpuWriter::Copy(char* to, const char* from, size_t bytes) {
@@ -82,7 +76,7 @@ absl::Status GpuWriter::Copy(char* to, const char* from, size_t bytes) {
   GpuScope scope(pool_->driver(), context());
   if (!Enter(scope).ok()) return status_;
   ++last_;
-  return Step(api().copy(Address(to), Address(from), bytes, stream_), "cuMemcpyAsync");
+  return Step(api().copy(CuAddressOf(to), CuAddressOf(from), bytes, stream_), "cuMemcpyAsync");
 }
 
 absl::Status GpuWriter::Add(char* at, uint64_t add, bool ours) {
@@ -107,8 +101,8 @@ absl::Status GpuWriter::BeginAdditions() {
       continue;
     }
     reads = true;
-    const absl::Status status =
-        Step(api().copy_from_device(places + i, Address(addition.at), sizeof(uint64_t), stream_), "cuMemcpyDtoHAsync");
+    const absl::Status status = Step(
+        api().copy_from_device(places + i, CuAddressOf(addition.at), sizeof(uint64_t), stream_), "cuMemcpyDtoHAsync");
     if (!status.ok()) return status;
   }
   read_at_ = steps_;
@@ -121,7 +115,8 @@ absl::Status GpuWriter::EndAdditions() {
     additions_.pop_front();
     const uint64_t value = *words_.at(addition.at) += addition.add;
     if (addition.ours || known_.contains(addition.at)) known_[addition.at] = value;
-    const absl::Status status = Step(api().write_word(stream_, Address(addition.at), value, 0), "cuStreamWriteValue64");
+    const absl::Status status =
+        Step(api().write_word(stream_, CuAddressOf(addition.at), value, 0), "cuStreamWriteValue64");
     if (!status.ok()) return status;
   }
   words_.clear();

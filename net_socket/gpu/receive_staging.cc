@@ -3,14 +3,11 @@
 #include <algorithm>
 
 namespace tcpx {
-namespace {
 
 // A line of LL128: 120 bytes of data, then 8 bytes of flag. LL has its flags inside each aligned word of 8 bytes, which
 // lands whole: so what is right for LL128 is right for LL, and the two need not be distinguished.
 constexpr size_t kLineBytes = 128;
 constexpr size_t kLineData = 120;
-
-}  // namespace
 
 PayloadPlace* ReceiveStaging::Take(const PayloadPlace& wanted) {
   GpuSlot* const slot = slots_->Take();
@@ -67,7 +64,7 @@ absl::Status ReceiveStaging::StartCopies() {
 }
 
 absl::Status ReceiveStaging::Copy(const GpuSlot& slot) {
-  const CuAddress to = reinterpret_cast<CuAddress>(slot.landing->data) + slot.offset;
+  const CuAddress to = CuAddressOf(slot.landing->data) + slot.offset;
   absl::Status status;
   if (!slot.landing->way.flag_lines) {
     status = CopyPlain(to, slot.data, slot.bytes);

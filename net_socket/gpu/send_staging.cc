@@ -65,7 +65,7 @@ absl::Status SendStaging::StartCopy(GpuSlot* slot, SendRequest* message) {
   slot->part.left.store(bytes, std::memory_order_relaxed);
   steps_.Push({slot, nullptr});
   const GpuDriver& driver = pool().driver();
-  const CuAddress from = reinterpret_cast<CuAddress>(message->data) + copied_;
+  const CuAddress from = CuAddressOf(message->data) + copied_;
   absl::Status status =
       driver.Check(driver.api().copy_from_device(slot->data, from, bytes, pool().stream()), "cuMemcpyDtoHAsync");
   if (!status.ok()) return status;

@@ -1,7 +1,6 @@
 #include "net_socket/health/arbiter.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "net_socket/health/tuning.h"
 

@@ -1,12 +1,8 @@
 #include "net_socket/health/cpu_shortage.h"
 
-#include <dirent.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,12 +14,7 @@ namespace tcpx {
 // The reactor and the progress pool name theirs so. What else the application runs is its own affair.
 void CpuShortage::FindOurs() {
   ours_.clear();
-  size_t seen = 0;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks_.c_str()), &closedir);
-  if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder.get())) {
-    const int id = atoi(entry->d_name);
-    if (id <= 0 || ++seen > tuning::kCpuThreadsMax) continue;
+  for (const int id : NumbersIn(tasks_, tuning::kCpuThreadsMax)) {
     const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
     if (name.has_value() && absl::StartsWith(*name, "tcpx-")) ours_.insert(id);
   }

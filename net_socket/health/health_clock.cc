@@ -8,13 +8,10 @@
 #include "net_socket/message/health_records.h"
 
 namespace tcpx {
-namespace {
 
 // Two clocks that nobody disciplines drift apart by less than 100 us a second; between two measures it is a line.
 constexpr int64_t kAskSecondNs = 10 * kSecond;
 constexpr int64_t kAskEveryNs = 60 * kSecond;
-
-}  // namespace
 
 void HealthClock::Say(const ClockRecord& record) { (void)socket_->SayNow(ClockNotice(EncodeClock(record))); }
 

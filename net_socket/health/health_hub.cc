@@ -1,10 +1,6 @@
 #include "net_socket/health/health_hub.h"
 
-#include <memory>
-#include <utility>
-
 #include "absl/algorithm/container.h"
-#include "common/clock_notes.h"
 #include "common/random.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/tuning.h"

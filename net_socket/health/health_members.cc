@@ -103,9 +103,7 @@ std::vector<Link<HealthUser>> HealthMembers::Users() {
 
 bool HealthMembers::HeardWithin(int64_t ns) {
   bool heard = false;
-  for (const Link<HealthUser>& one : Users()) {
-    heard = heard || one.Ask(false, [ns](HealthUser* user) { return user->HeardWithin(ns); });
-  }
+  TellAll([&](HealthUser* user) { heard = heard || user->HeardWithin(ns); });
   return heard;
 }
 

@@ -59,7 +59,7 @@ void HealthPeer::UnuseInLoop() {
 void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
   const absl::Status sealed = CheckSealed(settings.encrypts, &seals);
   if (!sealed.ok()) {  // Those that wait for it give up in time.
-    TCPX_WARN("a health socket: %s", std::string(sealed.message()));
+    TCPX_WARN("a health socket: %s", sealed.message());
     return;
   }
   const absl::Status alive = SetKeepAlive(fd.get(), settings.peer_timeout_ns);
@@ -213,7 +213,7 @@ void HealthPeer::LostInLoop() {
   std::string more;
   if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(keeper_->stranger_lines(), &more)) {
     TCPX_INFO("the health socket %s %s is lost and will be %s: %s%s", dialled_ ? "to" : "from", peer_,
-              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()), more);
+              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : end.message(), more);
   }
   if (dialled_) RedialInLoop();
   if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);

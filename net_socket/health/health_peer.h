@@ -1,12 +1,10 @@
 // health_peer.h: one per pair of processes and devices, shared by the connections between them: is the peer there?
 //
 // Purpose: a lane says little about its peer: it may be idle or unread for minutes. The health socket never carries
-//          payload, so the kernel's keepalive tells within TCPX_PEER_TIMEOUT whether the peer's host is there, also
-//          while the peer's process is stopped. It also carries what must arrive where a lane is stuck: the notice that
-//          a connection has failed, and why; and the bye of a process that leaves in order.
-// States:  the socket's (health_socket.h): dialled with the first connection to a listening socket, or accepted; closed
-//          when the last connection has left the dialling side. Where both ends heal the dialling side dials it again
-//          (docs/healing.md); what the peer may have missed is said again.
+//          payload, so the kernel's keepalive tells within TCPX_PEER_TIMEOUT whether the peer's host is there. It also
+//          carries what must arrive where a lane is stuck: notices of failures, and the bye of a process that leaves.
+// States:  the socket's (health_socket.h); README.md says who dials it, and when it is closed. Where both ends heal it
+//          is dialled again (docs/healing.md), and what the peer may have missed is said again.
 // Threads: InLoop: in the reactor; Poll, Ask and the parts' functions from any.
 // Lifetime: shared by its connections. Borrows reactor and keeper, which outlive them.
 // Units:   nanoseconds.

@@ -13,7 +13,6 @@
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
-namespace {
 
 // Notices that wait for a slow peer. More are dropped: the lanes' own ends remain.
 constexpr size_t kOutboxBytesMax = size_t{1} << 20;
@@ -23,8 +22,6 @@ constexpr size_t kSaidMax = 16384;
 constexpr int kGarbage = -1;
 // Reads of 4 KiB in a row: a peer that sends more waits for its next turn.
 constexpr int kReadsInARow = 16;
-
-}  // namespace
 
 HealthState HealthSocket::state() const {
   MutexLock lock(mutex_);

@@ -64,7 +64,6 @@ class LaneLiveness {
 //          times without an answer; one probe is enough when its answer is overdue (kProbeAnswerNs). A peer that does
 //          not read answers probes. Where a lane was moved a short while ago, and nothing of it has moved since, the
 //          times double.
-// Units:   nanoseconds of MonotonicNanos. Errors: none.
 class LaneSilence {
  public:
   // True exactly when the rule above says so. Each look at a socket that holds something.

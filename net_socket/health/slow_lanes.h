@@ -6,7 +6,7 @@
 //          since the look before (it sent at least half of what its pace allows). A lane with little to do is not
 //          judged. Slow for long: in each look of the given time, and in kLooksMin at the least.
 // Threads: one at a time.
-// Units:   bytes, nanoseconds, bytes per second. Errors: none.
+// Units:   bytes, segments, nanoseconds of MonotonicNanos, bytes per second. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,6 @@ namespace tcpx {
 // Which of a connection's lanes loses packets, over some time. Pure, fed by housekeeping's round.
 // Rule:    shares are taken over stretches of the given time at the least. A lane is named at the end of the first
 //          stretch in which it loses (verdict.h's JudgePace), and again only after one in which it did not.
-// Units:   segments; nanoseconds of MonotonicNanos. Errors: none.
 
 // Segments of a lane's socket, since it was made.
 struct LaneSegments {

@@ -28,15 +28,18 @@ bool Before(const Verdict& a, const Verdict& b) {
   return std::tie(a_soft, a.follows, a.culprit) < std::tie(b_soft, b.follows, b.culprit);
 }
 
+// As its peer has it.
+WaitRoot RootBy(const StallMember& member) {
+  WaitRoot root = member.peer_root;
+  root.chain.insert(root.chain.begin(), member.there);
+  if (root.chain.size() > kChainMax) root.chain.resize(kChainMax);
+  return root;
+}
+
 WaitRoot RootFrom(const StallMember& member, uint64_t self) {
-  WaitRoot root;
   const Verdict& verdict = member.verdict;
-  if (verdict.follows) {
-    root = member.peer_root;
-    root.chain.insert(root.chain.begin(), member.there);
-    if (root.chain.size() > kChainMax) root.chain.resize(kChainMax);
-    return root;
-  }
+  if (verdict.follows) return RootBy(member);
+  WaitRoot root;
   root.cause = verdict.cause;
   root.finder = self;
   root.culprit = verdict.culprit;
@@ -68,28 +71,23 @@ WaitRoot CandidateOf(const std::vector<const StallMember*>& members, uint64_t se
           "all wait for each other in a circle, and this rank has passed on the smallest part of what it received";
       return own;
     }
-    if (!theirs.candidate || !Ahead(theirs, best)) continue;
-    best = theirs;
-    best.chain.insert(best.chain.begin(), member->there);
-    if (best.chain.size() > kChainMax) best.chain.resize(kChainMax);
+    if (theirs.candidate && Ahead(theirs, best)) best = RootBy(*member);
   }
   return best;
-}
-
-// What a root is made of, but for how long it has been so.
-bool SameNews(const StallMember& a, const StallMember& b) {
-  const auto facts = [](const StallMember& one) {
-    const Verdict& verdict = one.verdict;
-    const WaitRoot& root = one.peer_root;
-    return std::tie(verdict.cause, verdict.hard, verdict.waits, verdict.follows, verdict.culprit, root.cause,
-                    root.candidate, root.finder, root.serial, root.lag, root.culprit);
-  };
-  return (a.stalled_since_ns == 0) == (b.stalled_since_ns == 0) && facts(a) == facts(b);
 }
 
 bool Same(const WaitRoot& a, const WaitRoot& b) {
   return std::tie(a.cause, a.candidate, a.finder, a.serial, a.lag, a.culprit) ==
          std::tie(b.cause, b.candidate, b.finder, b.serial, b.lag, b.culprit);
+}
+
+// What a root is made of, but for how long it has been so.
+bool SameNews(const StallMember& a, const StallMember& b) {
+  const auto facts = [](const Verdict& one) {
+    return std::tie(one.cause, one.hard, one.waits, one.follows, one.culprit);
+  };
+  return (a.stalled_since_ns == 0) == (b.stalled_since_ns == 0) && facts(a.verdict) == facts(b.verdict) &&
+         Same(a.peer_root, b.peer_root);
 }
 
 }  // namespace

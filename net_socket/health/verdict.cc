@@ -52,6 +52,18 @@ Verdict Hard(Cause cause, std::string culprit, std::string text) {
   return verdict;
 }
 
+// A soft cause.
+Verdict Late(std::string culprit, std::string text) {
+  Verdict verdict = Hard(Cause::kPeerLate, std::move(culprit), std::move(text));
+  verdict.hard = false;
+  return verdict;
+}
+
+Verdict NoCpu(std::string culprit, int percent) {
+  return Hard(Cause::kNoCpu, std::move(culprit),
+              absl::StrCat("they were ready to run, and had no CPU, for ", percent, " % of the time"));
+}
+
 // A lane is silent, and whether the peer is heard elsewhere will be known in a moment: then either one flow is dropped,
 // or all are. It is never known for a peer that can't be asked.
 bool Undecided(const StallEvidence& evidence) {
@@ -96,11 +108,7 @@ Verdict JudgeHere(const StallEvidence& evidence) {
     return Hard(Cause::kInternal, evidence.here,
                 "bytes could be moved here, and the progress thread does not: a bug of tcpx");
   }
-  Verdict verdict;
-  verdict.cause = Cause::kPeerLate;
-  verdict.culprit = evidence.here;
-  verdict.evidence = "bytes could be moved here, and nobody calls test";
-  return verdict;
+  return Late(evidence.here, "bytes could be moved here, and nobody calls test");
 }
 
 // Whether the peer's process is there. kNone: it is, or nobody knows.
@@ -115,10 +123,7 @@ Verdict JudgeProcess(const StallEvidence& evidence) {
 Verdict JudgeNews(const StallEvidence& evidence) {
   const WaitNews& peer = *evidence.peer;
   Verdict verdict;
-  if (peer.no_cpu_percent >= kStarvedPercent) {
-    return Hard(Cause::kNoCpu, evidence.there,
-                absl::StrCat("they were ready to run, and had no CPU, for ", peer.no_cpu_percent, " % of the time"));
-  }
+  if (peer.no_cpu_percent >= kStarvedPercent) return NoCpu(evidence.there, peer.no_cpu_percent);
   const bool own = peer.root.finder == evidence.self;
   if (peer.root.known() && !own) {
     verdict.cause = peer.root.cause;
@@ -132,15 +137,11 @@ Verdict JudgeNews(const StallEvidence& evidence) {
     verdict.waits = true;
     return verdict;
   }
-  verdict.cause = Cause::kPeerLate;
-  verdict.culprit = evidence.there;
   if (peer.posted == 0) {
-    verdict.evidence = evidence.sends ? "its receive is not posted" : "it has not posted the send";
-  } else {
-    verdict.evidence =
-        evidence.sends ? "it has posted the receive only just now" : "it has posted the send only just now";
+    return Late(evidence.there, evidence.sends ? "its receive is not posted" : "it has not posted the send");
   }
-  return verdict;
+  return Late(evidence.there,
+              evidence.sends ? "it has posted the receive only just now" : "it has posted the send only just now");
 }
 
 }  // namespace
@@ -156,11 +157,7 @@ Verdict JudgeStuck(const StuckEvidence& evidence) {
 
 Verdict JudgeStall(const StallEvidence& evidence) {
   if (evidence.stuck != Stuck::kNone) return JudgeStuck({evidence.stuck, evidence.here, evidence.there});
-  if (evidence.no_cpu_percent >= kStarvedPercent) {
-    return Hard(
-        Cause::kNoCpu, evidence.here,
-        absl::StrCat("they were ready to run, and had no CPU, for ", evidence.no_cpu_percent, " % of the time"));
-  }
+  if (evidence.no_cpu_percent >= kStarvedPercent) return NoCpu(evidence.here, evidence.no_cpu_percent);
   Verdict verdict;
   verdict.undecided = Undecided(evidence);
   if (verdict.undecided) return verdict;

@@ -21,8 +21,7 @@ namespace tcpx {
 // Whether anything was begun at one end of a connection, for threads that look at it now and then.
 // Purpose: thousands of idle connections cost nothing but a look at this each. A reader that finds that an end does
 //          nothing, and has nothing left to do, need not look again until this changes.
-// Threads: any.
-// Lifetime: shared. Errors: none.
+// Threads: any. Lifetime: shared.
 class Activity {
  public:
   // A request is posted, a lane is lost or has another socket and what it owes, or the end closes.

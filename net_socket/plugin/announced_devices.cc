@@ -17,7 +17,7 @@ std::unique_ptr<GpuDriver> OpenGpuDriver(const Options& options, bool shows_hint
   }
   auto driver = GpuDriver::Load();
   if (!driver.ok()) {
-    TCPX_WARN("TCPX_GPU_DIRECT_STAGING has no effect, host memory only: %s", std::string(driver.status().message()));
+    TCPX_WARN("TCPX_GPU_DIRECT_STAGING has no effect, host memory only: %s", driver.status().message());
     return nullptr;
   }
   return *std::move(driver);

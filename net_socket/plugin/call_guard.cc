@@ -8,12 +8,9 @@
 #include "common/log.h"
 
 namespace tcpx {
-namespace {
 
 // From one look at the calls that are inside to the next. A guess.
 constexpr unsigned kNapUs = 50;
-
-}  // namespace
 
 // Either End sees that it is inside, or it sees the end.
 bool CallGuard::Enter() {
@@ -36,7 +33,7 @@ absl::Status CallGuard::Refusal() const {
   if (!forked()) return absl::UnknownError("tcpx is being unloaded");
   const absl::Status refusal = absl::UnknownError(
       "tcpx can't be used in a forked child: start the process anew (exec, or the spawn start method)");
-  if (!warned_.exchange(true)) TCPX_WARN("%s", std::string(refusal.message()));
+  if (!warned_.exchange(true)) TCPX_WARN("%s", refusal.message());
   return refusal;
 }
 

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/log.h"
-#include "net_socket/stats/totals.h"
 
 namespace tcpx {
 namespace {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -32,7 +31,7 @@ void LogMisuse(Comm* comm, const absl::Status& status) {
 
 // Says a failure's cause: NCCL shows a result's name only.
 absl::Status Logged(absl::Status status) {
-  TCPX_WARN("%s", std::string(status.message()));
+  TCPX_WARN("%s", status.message());
   return status;
 }
 
@@ -134,7 +133,7 @@ absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int> children) {
   MutexLock lock(mutex_);
   auto made = devices().table().Fuse(children);
   // No warning: NCCL offers what it could merge without being asked to, and goes on.
-  if (!made.ok()) TCPX_INFO("makeVDevice: %s", std::string(made.status().message()));
+  if (!made.ok()) TCPX_INFO("makeVDevice: %s", made.status().message());
   return made;
 }
 

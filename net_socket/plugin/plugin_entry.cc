@@ -7,7 +7,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/mutex.h"
-#include "nccl/installed_plugin.h"
+#include "nccl/plugin_api.h"
 #include "nccl/rma_api.h"
 #include "net_socket/plugin/plugin.h"
 #include "net_socket/plugin/refused_rma.h"

@@ -14,12 +14,9 @@
 #include "net_socket/stats/hub.h"
 
 namespace tcpx {
-namespace {
 
 // How long a progress thread looks for more work before it sleeps, at most.
 constexpr int64_t kSpinNs = 50 * kMicrosecond;
-
-}  // namespace
 
 Transport::Transport(const Options& options, const Secret* secret, LaneNotes* notes, std::unique_ptr<GpuHub> gpu)
     : runtime_(options), acceptor_(&runtime_, secret), dialler_(&runtime_, secret) {
@@ -32,7 +29,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& optio
                                                             std::unique_ptr<GpuHub> gpu) {
   std::unique_ptr<Transport> transport(new Transport(options, secret, notes, std::move(gpu)));
   const absl::Status limit = RaiseDescriptorLimit();
-  if (!limit.ok()) TCPX_INFO("%s", std::string(limit.message()));
+  if (!limit.ok()) TCPX_INFO("%s", limit.message());
   transport->runtime_.lane_budget->SetDescriptors(DescriptorLimit());
   transport->local_addresses_ = LocalAddresses();
   absl::Status status = transport->runtime_.reactor.Start();

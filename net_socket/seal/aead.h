@@ -24,9 +24,11 @@ using AeadNonce = std::array<uint8_t, kAeadNonceBytes>;
 enum class CipherSuite : uint8_t { kAes128Ocb = 0, kAes128Gcm = 1, kChaCha20Poly1305 = 2 };
 inline constexpr int kCipherSuites = 3;
 
-size_t KeyBytes(CipherSuite suite);
-// As TCPX_ENCRYPT_CIPHER has it.
-const char* SuiteName(CipherSuite suite);
+// By suite. Names are as TCPX_ENCRYPT_CIPHER has them.
+inline constexpr size_t kKeyBytes[kCipherSuites] = {16, 16, 32};
+inline constexpr const char* kSuiteNames[kCipherSuites] = {"aes128-ocb", "aes128-gcm", "chacha20-poly1305"};
+constexpr size_t KeyBytes(CipherSuite suite) { return kKeyBytes[static_cast<int>(suite)]; }
+constexpr const char* SuiteName(CipherSuite suite) { return kSuiteNames[static_cast<int>(suite)]; }
 
 class Aead {
  public:

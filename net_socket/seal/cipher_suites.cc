@@ -38,11 +38,6 @@ class SodiumChaCha final : public Aead {
   Key32 key_;
 };
 
-#if defined(__aarch64__)
-constexpr unsigned long kHwcapAes = 1UL << 3;  // asm/hwcap.h
-constexpr unsigned long kHwcapPmull = 1UL << 4;
-#endif
-
 // The first four bytes of the output, and of the tag, for an all-zero key and nonce, no associated data and the sixteen
 // bytes 0 to 15.
 struct KnownAnswer {
@@ -68,27 +63,19 @@ bool Works(CipherSuite suite) {
          text[15] == 15;
 }
 
-// Without instructions for AES its tables leak what they are asked for, through the caches, and are slow.
-bool HasAes() {
+// Without instructions for AES its tables leak what they are asked for, through the caches, and are slow. GCM's tag is
+// as slow without an instruction for its product.
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("aes") != 0;
+bool HasAes() { return __builtin_cpu_supports("aes") != 0; }
+bool HasCarrylessProduct() { return __builtin_cpu_supports("pclmul") != 0; }
 #elif defined(__aarch64__)
-  return (getauxval(AT_HWCAP) & kHwcapAes) != 0;
+// HWCAP_AES and HWCAP_PMULL of asm/hwcap.h.
+bool HasAes() { return (getauxval(AT_HWCAP) & (1UL << 3)) != 0; }
+bool HasCarrylessProduct() { return (getauxval(AT_HWCAP) & (1UL << 4)) != 0; }
 #else
-  return false;
+bool HasAes() { return false; }
+bool HasCarrylessProduct() { return false; }
 #endif
-}
-
-// GCM's tag is as slow without an instruction for its product.
-bool HasCarrylessProduct() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("pclmul") != 0;
-#elif defined(__aarch64__)
-  return (getauxval(AT_HWCAP) & kHwcapPmull) != 0;
-#else
-  return false;
-#endif
-}
 
 }  // namespace
 

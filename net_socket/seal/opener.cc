@@ -1,6 +1,5 @@
 #include "net_socket/seal/opener.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>

@@ -1,13 +1,13 @@
 #include "net_socket/seal/sealer.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "common/dcheck.h"
+#include "common/socket.h"
 
 namespace tcpx {
 namespace {
@@ -65,23 +65,23 @@ void RecordAcks::Ended(size_t sealed_after, size_t plain) {
   NoteEnd({sealed_taken_ - sealed_after, plain_taken_});
 }
 
-void RecordAcks::NoteEnd(const End& end) {
+void RecordAcks::NoteEnd(const RecordEnd& end) {
   if (ends_.empty()) return;
-  if (count_ < kEndsMax) ++count_;
-  ends_[(first_ + count_ - 1) % kEndsMax] = end;
+  if (count_ < kRecordEndsMax) ++count_;
+  ends_[(first_ + count_ - 1) % kRecordEndsMax] = end;
 }
 
 int64_t RecordAcks::Unacked(int64_t queued) {
   if (queued < 0) return queued;
   if (ends_.empty()) {
-    ends_.resize(kEndsMax);
+    ends_.resize(kRecordEndsMax);
     NoteEnd({sealed_taken_, plain_taken_});  // All that was sent before counts as one.
   }
   const uint64_t held = std::min(static_cast<uint64_t>(queued), sealed_taken_);
   while (count_ > 0 && ends_[first_].sealed <= sealed_taken_ - held) {
     plain_acked_ = ends_[first_].plain;
     sealed_acked_ = ends_[first_].sealed;
-    first_ = (first_ + 1) % kEndsMax;
+    first_ = (first_ + 1) % kRecordEndsMax;
     --count_;
   }
   return static_cast<int64_t>(plain_taken_ - plain_acked_);
@@ -128,7 +128,7 @@ bool Sealer::SealInto(char* room, size_t bytes, const iovec* pieces, int count, 
   ends_.clear();
   first_end_ = returned_ = 0;
   size_t plain = 0;
-  while (!broken_ && ends_.size() < kEndsMax) {
+  while (!broken_ && ends_.size() < kRecordEndsMax) {
     const size_t next = NextRecord(pieces, count, skip + plain);
     if (next == 0 || end_ + next + kSealBytes > room_) break;
     if (!SealRecord(pieces, count, skip + plain, next)) return false;
@@ -149,7 +149,7 @@ size_t Sealer::Took(size_t bytes) {
   acks_.Took(bytes);
   size_t plain = returned_;
   while (first_end_ < ends_.size() && ends_[first_end_].sealed <= begin_) {
-    const End& end = ends_[first_end_++];
+    const RecordEnd& end = ends_[first_end_++];
     acks_.Ended(begin_ - end.sealed, end.plain - plain);
     plain = end.plain;
   }
@@ -191,9 +191,7 @@ ssize_t SendBy(Sealer* sealer, bool must, int fd, iovec* pieces, int count) {
     errno = EPROTO;
     return -1;
   }
-  msghdr message{};
-  message.msg_iov = pieces;
-  message.msg_iovlen = static_cast<size_t>(count);
+  const msghdr message = MessageOf(pieces, count);
   return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -24,11 +24,16 @@
 
 namespace tcpx {
 
+// Where a record ends, in sealed bytes and in plaintext; and of how many that is kept.
+struct RecordEnd {
+  uint64_t sealed = 0;
+  uint64_t plain = 0;
+};
+inline constexpr size_t kRecordEndsMax = 256;
+
 // How much of what was sealed the peer's kernel has acknowledged, in plaintext.
 // Purpose: the kernel counts sealed bytes; the holder of what was sent counts plaintext. A record counts once it is
 //          acknowledged whole.
-// Threads: one at a time.
-// Units:   bytes; positions count from the socket's first record. Errors: none.
 class RecordAcks {
  public:
   // The kernel took another `sealed` bytes.
@@ -43,20 +48,14 @@ class RecordAcks {
   int64_t UnackedAbout(int64_t queued);
 
  private:
-  struct End {
-    uint64_t sealed = 0;
-    uint64_t plain = 0;
-  };
-  static constexpr size_t kEndsMax = 256;
-
-  void NoteEnd(const End& end);
+  void NoteEnd(const RecordEnd& end);
 
   uint64_t sealed_taken_ = 0;
   uint64_t plain_taken_ = 0;
-  uint64_t plain_acked_ = 0;   // of whole records
-  uint64_t sealed_acked_ = 0;  // the same records
-  uint64_t about_acked_ = 0;   // at the most that was said
-  std::vector<End> ends_;      // a ring; where it is full, ends grow together. Empty until somebody asks
+  uint64_t plain_acked_ = 0;     // of whole records
+  uint64_t sealed_acked_ = 0;    // the same records
+  uint64_t about_acked_ = 0;     // at the most that was said
+  std::vector<RecordEnd> ends_;  // a ring; where it is full, ends grow together. Empty until somebody asks
   size_t first_ = 0;
   size_t count_ = 0;
 };
@@ -97,13 +96,6 @@ class Sealer {
   int64_t UnackedAbout(int64_t queued) { return acks_.UnackedAbout(queued); }
 
  private:
-  // Where a record ends.
-  struct End {
-    uint64_t sealed = 0;
-    uint64_t plain = 0;
-  };
-  static constexpr size_t kEndsMax = 256;
-
   // Seals `bytes` of the pieces, from `skip` on, as the next record.
   bool SealRecord(const iovec* pieces, int count, size_t skip, size_t bytes);
   void GiveBack();
@@ -115,7 +107,7 @@ class Sealer {
   size_t room_ = 0;
   size_t begin_ = 0;
   size_t end_ = 0;
-  std::vector<End> ends_;  // of the records in place_: counted in place_, and in plaintext
+  std::vector<RecordEnd> ends_;  // of the records in place_: counted in place_, and in plaintext
   size_t first_end_ = 0;
   size_t returned_ = 0;  // how much of that plaintext Took has returned
   bool broken_ = false;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "nccl/client/table_client.h"
-#include "nccl/installed_plugin.h"
 #include "nccl/net_v12.h"
+#include "nccl/plugin_api.h"
 #include "nccl/shims.h"
 #include "net_socket/plugin/plugin.h"
 #include "tests/support/deadline.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "nccl/installed_plugin.h"
-
 namespace tcpx {
 namespace {
 

@@ -1,6 +1,6 @@
-#include "net_socket/engine/adaptive_spin.h"
-
 #include <gtest/gtest.h>
+
+#include "net_socket/engine/progress_pool.h"
 
 namespace tcpx {
 namespace {

@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "gtest/gtest.h"
 #include "net_socket/gpu/gpu_driver.h"
-#include "net_socket/gpu/gpu_patience.h"
 #include "net_socket/gpu/gpu_pool.h"
 #include "tests/support/deadline.h"
 #include "tests/support/gpu_lab.h"
