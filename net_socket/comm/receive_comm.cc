@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/numeric/bits.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/health/lane_liveness.h"
-#include "net_socket/message/memory_region.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/units.h"
 
 namespace tcpx {
 namespace {
@@ -30,7 +28,8 @@ size_t LlStepBytes(const Options& options) {
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
       requests_(this, kRequestsMax),
-      table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
+      table_(absl::bit_ceil(static_cast<size_t>(requests_.count() * this->setup().max_receives)),
+             this->setup().max_receives > 1),
       lanes_(&this->setup(), &failure(), healing(), &table_) {
   Begin(&lanes_, static_cast<int>(table_.slots()));
 }

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/numeric/bits.h"
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/comm/tuning.h"
-#include "net_socket/message/memory_region.h"
-#include "net_socket/message/ring_size.h"
 
 namespace tcpx {
 namespace {
@@ -47,7 +46,8 @@ SenderParts SendComm::Parts() {
 }
 
 size_t SendComm::PostedMax() const {
-  return RingSize(requests_.count() + (setup().runtime->gpu != nullptr ? GpuAllowance::kSlots : 0));
+  const int slots = setup().runtime->gpu != nullptr ? GpuAllowance::kSlots : 0;
+  return absl::bit_ceil(static_cast<size_t>(requests_.count() + slots));
 }
 
 SendComm::~SendComm() {

@@ -4,7 +4,7 @@
 //          while a message is moved: the few fields that hold it are relaxed atomics, which cost what plain ones do and
 //          publish nothing.
 // Threads: Relaxed: one writes, any reads. Values of different fields may be of different moments.
-// Units:   bytes.
+// Units:   bytes; a message without bytes counts as one unit.
 #pragma once
 
 #include <atomic>
@@ -26,6 +26,12 @@ class Relaxed {
  private:
   std::atomic<T> value_;
 };
+
+// What counts how much of a message is done: its bytes; an empty one is one unit, so that it is sent, claimed and
+// landed exactly once.
+constexpr uint64_t Units(uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
+// In the place of a message's length, as long as nothing of it has come or gone.
+inline constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
 // The oldest unfinished message, and how many there are.
 struct Flight {

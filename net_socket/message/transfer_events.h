@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "nccl/plugin_api.h"
-#include "net_socket/message/units.h"
+#include "net_socket/message/flight.h"
 
 namespace tcpx {
 

@@ -36,7 +36,7 @@ bool ChunkPayload::Land(const FrameHeader& chunk) {
   // With a sink the landing may be another message's by now.
   if (sink_ != nullptr) return chunk.length == chunk.message_bytes;
   NoteTimes(landing, chunk, true);
-  return landing->Landed(chunk);
+  return landing->Landed(chunk.length, chunk.message_bytes);
 }
 
 // The thread that asks moves lane 0, which has a clock of its own.

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/numeric/bits.h"
 #include "common/dcheck.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/units.h"
 
 namespace tcpx {
 namespace {
@@ -28,7 +27,7 @@ void Append(const char* data, size_t bytes, uint64_t* skip, uint64_t* left, iove
 
 HeldFrames::HeldFrames(size_t frames, size_t copy_bytes)
     : mask_(frames - 1), copy_bytes_(copy_bytes), frames_(new Frame[frames]), copies_(new char[copy_bytes]) {
-  TCPX_DCHECK(IsRingSize(frames));
+  TCPX_DCHECK(absl::has_single_bit(frames));
 }
 
 void HeldFrames::Begin(const char* header, const Payload& payload, SendRequest* request) {

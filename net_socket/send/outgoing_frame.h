@@ -9,7 +9,6 @@
 #include <cstddef>
 
 #include "net_socket/message/wire.h"
-#include "net_socket/send/chunk_header.h"
 #include "net_socket/send/stripe.h"
 
 namespace tcpx {
@@ -28,9 +27,7 @@ class OutgoingFrame {
   }
   // A record without a body.
   void BeginRecord(FrameKind kind) {
-    FrameHeader header;
-    header.kind = kind;
-    EncodeHeader(header, header_);
+    EncodeHeader({kind}, header_);
     chunk_ = Chunk();
     taken_ = 0;
     record_ = true;

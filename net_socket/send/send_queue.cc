@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/numeric/bits.h"
 #include "common/dcheck.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/wire.h"
-#include "net_socket/send/chunk_header.h"
 
 namespace tcpx {
 namespace {
@@ -28,7 +26,7 @@ void Append(const char* data, size_t length, size_t* skip, iovec* iov, int* coun
 
 SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max, HeldFrames* held)
     : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), held_(held), ring_(new SendRequest*[capacity]) {
-  TCPX_DCHECK(IsRingSize(capacity));
+  TCPX_DCHECK(absl::has_single_bit(capacity));
 }
 
 void SendQueue::StartChunk(SendRequest* request, size_t offset) const {

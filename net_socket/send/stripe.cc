@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/numeric/bits.h"
 #include "common/clock.h"
 #include "common/dcheck.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/units.h"
 
 namespace tcpx {
 
 Striper::Striper(size_t capacity, Limits limits)
     : mask_(capacity - 1), limits_(limits), ring_(new SendRequest*[capacity]) {
-  TCPX_DCHECK(IsRingSize(capacity));
+  TCPX_DCHECK(absl::has_single_bit(capacity));
 }
 
 void Striper::Post(SendRequest* request) {
