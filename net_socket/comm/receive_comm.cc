@@ -44,7 +44,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
   }
   if (early_count_ > 0) Reclaim();
-  if (!table_.HasRoom(args.count) || !lanes_.express().MayAnnounce()) return absl::OkStatus();
+  if (!table_.HasRoom(args.count) || !lanes_.express().records().HasRoom()) return absl::OkStatus();
   ReceiveRequest* slot = requests_.Take();
   if (slot == nullptr) return absl::OkStatus();
   Post(args, slot);
@@ -83,7 +83,7 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 // they are LL: there their size decides.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
-  const bool sealed = lanes_.express().sealed();
+  const bool sealed = lanes_.express().records().sealed();
   const bool hinted = setup().runtime->options.nccl_optional_recv && (args.knows_hint || !sealed);
   const bool grouped_ll = sealed && args.count > 1 && args.bytes[member] <= LlStepBytes(setup().runtime->options);
   way.flag_lines = args.optional_completion || (args.count == 1 && !hinted) || grouped_ll;

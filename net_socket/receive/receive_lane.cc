@@ -1,18 +1,9 @@
 #include "net_socket/receive/receive_lane.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "absl/strings/str_format.h"
 #include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
-namespace {
-
-// Staged where the lane does not read ahead: a few small messages.
-constexpr size_t kLittleBytes = 4096;
-
-}  // namespace
 
 int ReceiveLane::Prepare(iovec* iov) {
   if (parked_ || starved()) Digest();  // Its receive may have been posted since, or a place be free.
@@ -26,6 +17,7 @@ int ReceiveLane::Prepare(iovec* iov) {
 }
 
 size_t ReceiveLane::StageRoom() const {
+  constexpr size_t kLittleBytes = 4096;  // where the lane does not read ahead: a few small messages
   const size_t room = stage_.room_bytes();
   const size_t payload = payload_.through_stage() ? payload_.rest() : 0;
   // What follows the payload stays small enough to give the buffer back.

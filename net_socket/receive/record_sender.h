@@ -37,6 +37,7 @@ class RecordSender {
     credits_ = std::make_unique<CreditQueue>();
     if (keeps) credits_->Keep();
   }
+  // What is said is sealed, or not said.
   bool sealed() const { return sealed_; }
   bool announces() const { return credits_ != nullptr; }
   // One more group can be announced.
@@ -65,7 +66,7 @@ class RecordSender {
   // The next socket goes on after the first `taken` bytes of all credits, modulo 2^32. False: the peer can't say so.
   bool Rewind(uint32_t taken) { return !announces() || credits_->Rewind(taken); }
 
-  // The last: an error record, and the end.
+  // The last: an error record, which tells the peer of a failure, and the end.
   void SendError(absl::string_view why);
 
  private:

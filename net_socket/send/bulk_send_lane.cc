@@ -202,7 +202,7 @@ size_t BulkSendLane::TookOf(int result) {
 void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
   const HeldFrames* const held = stream_.held();
-  if (held != nullptr) PeerTook(peer_took_);
+  if (held != nullptr) stream_.PeerTook(peer_took_);
   const bool all_sent = frame_.chunk().request == nullptr && striper_->drained();
   // That a lane is closed need not be heard.
   if (all_sent && (held == nullptr || held->all_acked() || !held->awaited())) return;

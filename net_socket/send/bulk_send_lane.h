@@ -11,8 +11,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <utility>
 
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
@@ -23,9 +21,6 @@
 #include "net_socket/send/zero_copy.h"
 
 namespace tcpx {
-
-class BusyLanes;
-class LaneRates;
 
 class BulkSendLane final : public PoolLane {
  public:
@@ -44,8 +39,6 @@ class BulkSendLane final : public PoolLane {
   // own.
   BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates, IdleLanes* idle,
                BusyLanes* busy);
-  // Before the lane is moved: its socket is sealed.
-  void SealBy(std::unique_ptr<Sealer> sealer) { stream_.SealBy(std::move(sealer)); }
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -60,8 +53,6 @@ class BulkSendLane final : public PoolLane {
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
-  // The same: the peer has closed, and had taken `taken` bytes of the lane's stream by then.
-  void PeerTook(uint64_t taken) { stream_.PeerTook(taken); }
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
   // With `on` the lane takes no chunk any more, and says on its stream that it is closed (FrameKind::kClose). From any
@@ -72,11 +63,8 @@ class BulkSendLane final : public PoolLane {
   }
   // It has said so, and the peer's kernel has all that it ever sent. From any thread.
   bool drained() const { return drained_.load(std::memory_order_acquire); }
-  // It is lost, or closed, and keeps still until it gets another socket. By what moves the lane.
-  bool lost() const { return stream_.lost(); }
-  // From any thread.
-  uint64_t bytes_sent() const { return counts().bytes.get(); }
-  const LaneCounts& counts() const { return stream_.counts(); }
+  // By what moves the lane, but for its counts.
+  SendStream& stream() { return stream_; }
 
  private:
   enum class Next { kLoaded, kNothing, kNoRoom, kRetires };

@@ -2,14 +2,7 @@
 
 #include <algorithm>
 
-#include "net_socket/send/tuning.h"
-
 namespace tcpx {
-namespace {
-
-constexpr int64_t kSharedUnsentBytes = tuning::kLanesUnbound << 22;
-
-}  // namespace
 
 void BusyLanes::Note(int64_t now_ns, uint32_t* span) {
   const uint32_t now = SpanOf(now_ns);
@@ -32,7 +25,8 @@ int BusyLanes::Count(int64_t now_ns) const {
 }
 
 int64_t BusyLanes::UnsentMax(int lanes) {
-  return lanes <= tuning::kLanesUnbound ? -1 : std::max(kSharedUnsentBytes / lanes, tuning::kUnsentBytesMin);
+  constexpr int64_t kSharedBytes = tuning::kLanesUnbound << 22;
+  return lanes <= tuning::kLanesUnbound ? -1 : std::max(kSharedBytes / lanes, tuning::kUnsentBytesMin);
 }
 
 }  // namespace tcpx

@@ -29,6 +29,18 @@ inline constexpr char kLostAcknowledged[] =
     "the peer does not have what its kernel has acknowledged: does something between, a proxy or a load balancer, end "
     "TCP connections? TCPX_HEAL can't work through it";
 
+// Adds to what a call sends the part of a piece that lies after the first *skip and within the next *left bytes.
+inline void AppendPart(const char* data, size_t bytes, uint64_t* skip, uint64_t* left, iovec* iov, int* count) {
+  if (*skip >= bytes) {
+    *skip -= bytes;
+    return;
+  }
+  const size_t part = static_cast<size_t>(std::min<uint64_t>(bytes - *skip, *left));
+  if (part > 0) iov[(*count)++] = {const_cast<char*>(data + *skip), part};
+  *skip = 0;
+  *left -= part;
+}
+
 class HeldFrames {
  public:
   struct Payload {

@@ -30,14 +30,6 @@ LaneRates::LaneRates(Settings settings)
   for (int i = 0; i < settings_.lanes.lanes; ++i) lanes_[i].carries.store(true, std::memory_order_relaxed);
 }
 
-LaneRates::LaneRates(int lanes, bool has_pilot)
-    : LaneRates([lanes, has_pilot] {
-        Settings settings;
-        settings.lanes = {lanes, lanes, false, 0};
-        settings.has_pilot = has_pilot;
-        return settings;
-      }()) {}
-
 double LaneRates::Share(int lane) const {
   int64_t sum = 0, least = 0;
   int carrying = 0, unknown = 0;

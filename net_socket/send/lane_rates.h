@@ -41,8 +41,6 @@ class LaneRates {
   };
 
   explicit LaneRates(Settings settings);
-  // All are there, and none is opened.
-  explicit LaneRates(int lanes, bool has_pilot = false);
 
   void Set(int lane, int64_t bytes_per_second) { lanes_[lane].rate.store(bytes_per_second, std::memory_order_relaxed); }
   int64_t Get(int lane) const { return lanes_[lane].rate.load(std::memory_order_relaxed); }

@@ -46,7 +46,7 @@ class SendStream {
   int fd() const { return settings_.fd; }
   int lane() const { return settings_.lane; }
   bool seals() const { return settings_.seals; }
-  // It waits for another socket.
+  // It is lost, or closed, and keeps still until it gets another socket.
   bool lost() const { return lost_; }
   // Null: the lane does not heal.
   HeldFrames* held() { return held_.get(); }

@@ -71,10 +71,8 @@ void IdleLanes::Close() {
 }
 
 bool IdleLanes::AnyIdle() const {
-  for (int i = 0; i < count_; ++i) {
-    if (lanes_[i].idle.load(std::memory_order_seq_cst)) return true;
-  }
-  return false;
+  const auto idle = [](const Entry& lane) { return lane.idle.load(std::memory_order_seq_cst); };
+  return std::any_of(lanes_.get(), lanes_.get() + count_, idle);
 }
 
 }  // namespace tcpx

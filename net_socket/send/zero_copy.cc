@@ -1,5 +1,7 @@
 #include "net_socket/send/zero_copy.h"
 
+#include <algorithm>
+
 namespace tcpx {
 
 PinnedChunk* PinnedChunks::Take() {
@@ -24,10 +26,7 @@ void PinnedChunks::Settle(PinnedChunk* chunk) {
 }
 
 bool PinnedChunks::InFlight() const {
-  for (const auto& chunk : all_) {
-    if (chunk->op.in_flight) return true;
-  }
-  return false;
+  return std::any_of(all_.begin(), all_.end(), [](const auto& chunk) { return chunk->op.in_flight; });
 }
 
 }  // namespace tcpx
