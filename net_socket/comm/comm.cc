@@ -10,7 +10,6 @@
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
-#include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/tuning.h"
 
 namespace tcpx {

@@ -33,7 +33,6 @@
 namespace tcpx {
 
 class GpuAllowance;
-struct Runtime;
 
 class Comm : protected ConnectionEnd,
              protected LaneSockets::Owner,

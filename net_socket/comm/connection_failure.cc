@@ -4,11 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/clock.h"
 #include "common/line_limit.h"
 #include "common/log.h"
 #include "net_socket/comm/connection_setup.h"
-#include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/tuning.h"
 #include "net_socket/message/failure_kind.h"

@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "common/this_host.h"
-#include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/redialler.h"
 #include "net_socket/comm/runtime.h"
 

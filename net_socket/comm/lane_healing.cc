@@ -2,8 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,6 @@
 #include "net_socket/comm/progress_check.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +8,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/connection_setup.h"
-#include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"
 #include "net_socket/health/cpu_shortage.h"

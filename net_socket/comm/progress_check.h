@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/socket.h"
-#include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/host_knock.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"

@@ -1,9 +1,6 @@
 #include "net_socket/pilot/lane_pilot.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -16,8 +13,8 @@ size_t LanesMin(const LanePolicy::Settings& settings) {
 }  // namespace
 
 LanePilot::LanePilot(const Settings& settings)
-    : piloted_(settings.piloted),
-      lanes_(settings),
+    : LanePolicy(settings),
+      piloted_(settings.piloted),
       window_(settings.lanes_max),
       lame_(settings.lanes_max),
       explore_(piloted_ ? tuning::kVainMax : 1),

@@ -7,18 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <utility>
 
-#include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/this_host.h"
 #include "common/thread.h"
 #include "net_socket/stats/exposition.h"
-#include "net_socket/stats/pace.h"
 #include "net_socket/stats/snapshot_json.h"
 #include "net_socket/stats/stats_file.h"
 #include "net_socket/stats/stats_socket.h"
