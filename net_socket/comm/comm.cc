@@ -39,8 +39,6 @@ Comm::Comm(ConnectionSetup setup, Direction direction)
       sockets_(&setup_, direction, tie_, this, healing_.get(), &failure_, &mutex_),
       news_(&setup_, tie_, this, healing_.get(), &sockets_, &failure_, &progress_) {}
 
-Comm::~Comm() = default;
-
 // Before anybody has the comm, and so anything to send.
 void Comm::Begin(EndLanes* lanes, int transfers_max) {
   transfers_max_ = transfers_max;

@@ -40,7 +40,7 @@ class Comm : protected ConnectionEnd,
              private FailureGroup::Member,
              private LaneHealing::Owner {
  public:
-  virtual ~Comm();
+  virtual ~Comm() = default;
 
   virtual absl::Status Test(Request* request, bool* done, int* sizes) = 0;
 

@@ -8,7 +8,6 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/nic/lane_budget.h"
 
 namespace tcpx {
 
@@ -23,8 +22,6 @@ LaneSockets::LaneSockets(ConnectionSetup* setup, Direction direction, const Tie&
       mutex_(mutex) {
   if (setup->piloted) EnterOpenLanes();
 }
-
-LaneSockets::~LaneSockets() = default;
 
 void LaneSockets::EnterOpenLanes() {
   open_lanes_ = std::make_unique<OpenLanes>(setup_->runtime->lane_budget.get());

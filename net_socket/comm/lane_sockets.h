@@ -13,12 +13,11 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/end_lanes.h"
 #include "net_socket/comm/redialler.h"
+#include "net_socket/nic/lane_budget.h"
 
 namespace tcpx {
 
-class OpenLanes;
-
-class LaneSockets final : public SocketTaker, public LaneMover {
+class LaneSockets final : public SocketTaker {
  public:
   // Whose sockets they are.
   class Owner {
@@ -36,7 +35,6 @@ class LaneSockets final : public SocketTaker, public LaneMover {
   // `healing` null: no lane gets another socket.
   LaneSockets(ConnectionSetup* setup, Direction direction, const Tie& tie, Owner* owner, LaneHealing* healing,
               ConnectionFailure* failure, Mutex* mutex);
-  ~LaneSockets();
 
   // Once the lanes are there.
   void Serve(EndLanes* lanes) { lanes_ = lanes; }
@@ -44,7 +42,8 @@ class LaneSockets final : public SocketTaker, public LaneMover {
   void KickAll();
 
   Handover TakeSocket(int lane, SocketOffer* offer) override;
-  Handover HandOver(int lane, SocketOffer* offer) override;
+  // The same, without a word to others that the lane goes on: one of a progress thread takes `offer` soon, another now.
+  Handover HandOver(int lane, SocketOffer* offer);
 
  private:
   // Where lanes come and go each has its own part of the budget.

@@ -181,8 +181,6 @@ bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
   return false;
 }
 
-void PeerWatch::Stop() { tie_.Cut(); }
-
 void PeerWatch::Report(absl::Status status, int lane, SocketEnd end) {
   owner_.With([&](Owner* owner) {
     const bool in_order = end == SocketEnd::kInOrder;

@@ -84,7 +84,7 @@ class PeerWatch {
 
   // By lane; below 0: a lane without a socket yet.
   void StartInLoop(Reactor* reactor, const std::vector<int>& fds, std::vector<std::unique_ptr<Opener>> openers);
-  void Stop();
+  void Stop() { tie_.Cut(); }
 
   // The lane is to get another socket: reads what came on this one. How much of them came on the lane so far, modulo
   // 2^32, where credits are expected; an error where the peer reports one, or what came is not the peer's.

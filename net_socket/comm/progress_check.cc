@@ -163,7 +163,7 @@ void ProgressCheck::LookAtPaces(int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
   if (long_ns == 0) return;
   for (const SlowLane& slow : slowness_.Look(end_->Paces(), now_ns, long_ns)) {
-    slow_lanes_ = slow_lanes_ + 1;
+    slow_lanes_.Add();
     const std::string text = absl::StrFormat(
         "a slow lane: %.1f MB/s for %.1f s, where its connection's lanes do %.1f; it is given less to carry; look at "
         "the path of this flow (a bad link, a crowded queue, a limit per flow)",

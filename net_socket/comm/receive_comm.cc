@@ -208,8 +208,7 @@ void ReceiveComm::Reclaim() {
 }
 
 bool ReceiveComm::InFlight(const MemoryRegion* region) {
-  for (int i = 0; i < requests_.count(); ++i) {
-    const ReceiveRequest& request = requests_.slot(i);
+  for (const ReceiveRequest& request : requests_) {
     if (!request.in_use || request.landed()) continue;
     if (region == nullptr && request.receives[0]->idle()) continue;
     if (region == nullptr) return true;

@@ -28,16 +28,6 @@ class SocketTaker {
   ~SocketTaker() = default;
 };
 
-// The same, without a word to others that the lane goes on. The connection's link is held.
-class LaneMover {
- public:
-  // A lane of a progress thread takes `offer` soon, another one now.
-  virtual Handover HandOver(int lane, SocketOffer* offer) = 0;
-
- protected:
-  ~LaneMover() = default;
-};
-
 // Why a lane may change sockets although its own is open.
 enum class LetGoWhy { kSilent, kReturns };
 

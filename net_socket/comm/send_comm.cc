@@ -13,12 +13,6 @@
 #include "net_socket/comm/tuning.h"
 
 namespace tcpx {
-namespace {
-
-// A request that was done for less before it was tested has not waited for its test.
-constexpr int64_t kWorthALookNs = 10 * kMillisecond;
-
-}  // namespace
 
 SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
@@ -173,12 +167,13 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
 }
 
 int64_t SendComm::DoneSince(const SendRequest& asked) const {
+  // A request that was done for less before it was tested has not waited for its test.
+  constexpr int64_t kWorthALookNs = 10 * kMillisecond;
   int64_t since_ns = asked.last_ns;
   if (requests_.in_use() == 1 || since_ns == 0 || CoarseMonotonicNanos() - since_ns < kWorthALookNs) {
     return requests_.in_use() == 1 ? since_ns : 0;
   }
-  for (int i = 0; i < requests_.count(); ++i) {
-    const SendRequest& request = requests_.slot(i);
+  for (const SendRequest& request : requests_) {
     if (!request.in_use) continue;
     if (!request.done()) return 0;
     since_ns = std::max<int64_t>(since_ns, request.last_ns);
@@ -253,8 +248,7 @@ void SendComm::PeerLeft() { PeerGone(absl::UnavailableError("the peer closed the
 
 Flight SendComm::FlightNow() const {
   Flight flight;
-  for (int i = 0; i < requests_.count(); ++i) {
-    const SendRequest& request = requests_.slot(i);
+  for (const SendRequest& request : requests_) {
     const uint64_t left = request.left.load(std::memory_order_relaxed);
     if (left == 0) continue;
     const uint64_t sequence = request.sequence;
@@ -267,8 +261,7 @@ Flight SendComm::FlightNow() const {
 }
 
 bool SendComm::InFlight(const MemoryRegion* region) {
-  for (int i = 0; i < requests_.count(); ++i) {
-    const SendRequest& request = requests_.slot(i);
+  for (const SendRequest& request : requests_) {
     if (!request.in_use || request.done()) continue;
     if (region == nullptr || region->UsedBy(request.region, request.data, request.bytes)) return true;
   }

@@ -1,23 +1,16 @@
 // lane_counts.h: what a lane has moved so far, for those that watch.
 //
-// Purpose: counts that cost what plain additions do: each has one writer, and no instruction locks the bus.
 // Threads: one writes (the one that moves the lane), any reads. Values of different counts may be of different moments.
 // Units:   bytes, and numbers of things.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "net_socket/message/flight.h"
 
 namespace tcpx {
 
-class Counter {
- public:
-  void Add(uint64_t more = 1) { value_.store(get() + more, std::memory_order_relaxed); }
-  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint64_t> value_{0};
-};
+using Counter = Relaxed<uint64_t>;
 
 // LaneCounts at one moment, or the sum of several.
 struct LaneSums {

@@ -111,8 +111,8 @@ class RequestPool {
   int in_use() const { return count_ - free_count_; }
   int count() const { return count_; }
   size_t index(const T* slot) const { return static_cast<size_t>(slot - slots_.get()); }
-  T& slot(int i) { return slots_[i]; }
-  const T& slot(int i) const { return slots_[i]; }
+  const T* begin() const { return slots_.get(); }
+  const T* end() const { return begin() + count_; }
 
  private:
   const int count_;

@@ -66,7 +66,7 @@ class TransferEvents {
 class EventRecorder {
  public:
   struct Settings {
-    ProfilerSink sink = nullptr;  // never null
+    ProfilerSink sink = nullptr;  // null: nobody listens
     bool updates = false;         // true exactly when NCCL knows updates
     bool receive = false;
     std::vector<int> fds;  // by lane; below 0: without a socket yet
@@ -103,9 +103,7 @@ class EventRecorder {
   void Report(TransferEvents* transfer);
   void ReportOne(TransferEvents* transfer, size_t event);
 
-  ProfilerSink sink_ = nullptr;  // null: nobody listens
-  bool updates_ = false;
-  bool receive_ = false;
+  Settings settings_;
   int lanes_ = 0;
   int events_per_transfer_ = 0;
   std::array<int, TransferEvents::kEventsMax> fds_{};

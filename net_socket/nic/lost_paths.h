@@ -40,7 +40,6 @@ class LostPaths final : public Reactor::Handler {
   };
 
   explicit LostPaths(Reactor* reactor) : reactor_(reactor) {}
-  ~LostPaths() override = default;
   LostPaths(const LostPaths&) = delete;
   LostPaths& operator=(const LostPaths&) = delete;
 

@@ -78,8 +78,6 @@ class StatsHub::Outputs {
   ~Outputs() {
     if (file_ != nullptr) hub_->warned_file_ = file_->warned();
   }
-  Outputs(const Outputs&) = delete;
-  Outputs& operator=(const Outputs&) = delete;
 
   void Looked() { document_ = nullptr; }
 

@@ -102,8 +102,6 @@ class StatsHub {
  public:
   explicit StatsHub(StatsSettings settings);
   ~StatsHub();
-  StatsHub(const StatsHub&) = delete;
-  StatsHub& operator=(const StatsHub&) = delete;
 
   const StatsSettings& settings() const { return settings_; }
 
