@@ -52,9 +52,7 @@ void Comm::WatchInLoop() {
       setup_.activity, Watchdog::IntervalNs(setup_.runtime->options), [self = tie_.To(this)](int64_t now_ns) {
         return self.Ask(Watchdog::Next::kOver, [now_ns](Comm* comm) { return comm->progress_.LookInLoop(now_ns); });
       });
-  if (setup_.health != nullptr) {
-    setup_.health->JoinInLoop(setup_.connection_id, health_user(), setup_.health_redialler);
-  }
+  if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, health_user(), setup_.health_redialler);
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(tie_.To<FailureGroup::Member>(this));
   // A receiver says nothing but credits.

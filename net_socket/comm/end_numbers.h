@@ -79,7 +79,6 @@ class EndNumbers final : public NumbersSource {
   // Without what only the reactor knows.
   void ReadCounts(ConnectionNumbers* numbers);
   void ReadLane(int index, LaneNumbers* lane) const;
-  void NameLanes(ConnectionNumbers* numbers) const;
   void NameLane(int index, LaneNumbers* lane) const;
   bool HasWorkForCaller() const;
   bool absent(int lane) const { return healing_ != nullptr && healing_->lanes().absent(lane); }

@@ -146,8 +146,7 @@ std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, 
     const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;
     apart = apart || (lanes.made(lane) && !local.SameHostAddress(setup.lanes[0].local));
   }
-  Verdict verdict;
-  verdict.cause = apart ? Cause::kPathDead : Cause::kFlowDropped;
+  Verdict verdict{apart ? Cause::kPathDead : Cause::kFlowDropped};
   verdict.culprit = PathBetween(std::string(ThisProcessName()), PeerName(setup));
   return VerdictPrefix(verdict);
 }

@@ -46,8 +46,6 @@ class LaneSockets final : public SocketTaker {
   Handover HandOver(int lane, SocketOffer* offer);
 
  private:
-  // Where lanes come and go each has its own part of the budget.
-  void EnterOpenLanes();
   Handover Open(int lane, SocketOffer* offer);
   // Where a stream goes on: of SocketOffer, what it says, and what it is answered.
   struct Place {

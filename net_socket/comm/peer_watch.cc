@@ -31,9 +31,7 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
       const char* wrong = credits_->Announce(header, body.data());
       if (wrong != nullptr) return GarbageError(wrong);
     }
-    if (header.kind == FrameKind::kError) {
-      return PeerError(CauseText(body));
-    }
+    if (header.kind == FrameKind::kError) return PeerError(CauseText(body));
     return absl::OkStatus();
   });
 }

@@ -105,14 +105,8 @@ void ProgressCheck::NoteSlow(const Verdict& verdict, int64_t now_ns) {
 }
 
 Verdict ProgressCheck::PaceVerdict(size_t lane, bool slow) const {
-  PaceEvidence evidence;
   const LaneSegments share = losses_.share(lane);
-  evidence.segments = share.sent;
-  evidence.retransmitted = share.retransmitted;
-  evidence.slow = slow;
-  evidence.here = ThisProcessName();
-  evidence.there = PeerName(*setup_);
-  return JudgePace(evidence);
+  return JudgePace({share.sent, share.retransmitted, slow, std::string(ThisProcessName()), PeerName(*setup_)});
 }
 
 void ProgressCheck::LookAtLosses(int64_t now_ns) {
@@ -149,8 +143,7 @@ void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   }
   if (short_since_ns_ == 0) short_since_ns_ = now_ns;
   if (now_ns - short_since_ns_ < long_ns) return;
-  Verdict verdict;
-  verdict.cause = Cause::kNoCpu;
+  Verdict verdict{Cause::kNoCpu};
   verdict.culprit = ThisProcessName();
   verdict.evidence = absl::StrCat("one was ready to run, and had no CPU, for ", percent, " % of the time");
   NoteSlow(verdict, now_ns);

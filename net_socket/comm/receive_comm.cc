@@ -109,9 +109,7 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   if (!mutex_.try_lock()) return absl::OkStatus();
   MutexLock lock(mutex_, std::adopt_lock);
   ReceiveRequest* slot = static_cast<ReceiveRequest*>(request);
-  if (!slot->in_use || slot->early) {
-    return absl::FailedPreconditionError("test: the request was reported done before");
-  }
+  if (!slot->in_use || slot->early) return absl::FailedPreconditionError("test: the request was reported done before");
   bool may_report = MayReport(*slot);
   if (!may_report) {
     if (numbers_.times() != nullptr) numbers_.times()->Called();

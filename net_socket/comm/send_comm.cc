@@ -108,12 +108,13 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   SendRequest* slot = requests_.Take();
   if (slot == nullptr) return nullptr;
   uint64_t sequence = 0;
-  if (!NextSequence(args.tag, &sequence)) {
+  const bool grouped = setup().max_receives > 1;
+  if (grouped && !watch_->TakeCredit(args.tag, &sequence)) {
     requests_.Give(slot);
     if (numbers_.times() != nullptr) numbers_.times()->Refused();
     return nullptr;
   }
-  slot->sequence = sequence;
+  slot->sequence = grouped ? sequence : next_sequence_++;
   slot->data = static_cast<const char*>(args.data);
   slot->bytes = args.bytes;
   slot->message_bytes = args.bytes;
@@ -127,12 +128,6 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
     slot->last_ns = 0;
   }
   return slot;
-}
-
-bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
-  if (setup().max_receives > 1) return watch_->TakeCredit(tag, sequence);
-  *sequence = next_sequence_++;
-  return true;
 }
 
 void SendComm::MoveAll() {

@@ -26,10 +26,8 @@ void SendLanes::Make(int lane) {
   BulkSendLane::Settings settings;
   settings.fd = setup_->lane_fd(lane);
   settings.lane = lane;
-  settings.paced_by_rate = setup_->path().paced_by_rate;
+  settings.pace = {setup_->path().paced_by_rate, options.chunk_bytes, options.chunk_bytes_min};
   settings.zero_copy = setup_->path().zero_copy;
-  settings.chunk_bytes = options.chunk_bytes;
-  settings.chunk_bytes_min = options.chunk_bytes_min;
   settings.heals = setup_->heals;
   settings.seals = express_.stream().seals();
   auto made = std::make_unique<BulkSendLane>(owner_, settings, striper_.get(), &rates_, &idle_,

@@ -12,24 +12,20 @@ namespace tcpx {
 
 using Counter = Relaxed<uint64_t>;
 
-// LaneCounts at one moment, or the sum of several.
-struct LaneSums {
-  uint64_t bytes = 0;
-  uint64_t chunks = 0;
-  uint64_t calls = 0;
-  uint64_t short_calls = 0;
-  uint64_t zero_copy = 0;
-  uint64_t copied = 0;
+template <typename Count>
+struct LaneCountsOf {
+  Count bytes{};        // of the stream, so with headers and padding
+  Count chunks{};       // whole ones
+  Count calls{};        // that moved something
+  Count short_calls{};  // of them, sends that the kernel took only a part of
+  Count zero_copy{};    // chunks that were sent without a copy
+  Count copied{};       // of them, that the kernel copied after all
 };
 
-struct LaneCounts {
-  Counter bytes;        // of the stream, so with headers and padding
-  Counter chunks;       // whole ones
-  Counter calls;        // that moved something
-  Counter short_calls;  // of them, sends that the kernel took only a part of
-  Counter zero_copy;    // chunks that were sent without a copy
-  Counter copied;       // of them, that the kernel copied after all
+// LaneCounts at one moment, or the sum of several.
+using LaneSums = LaneCountsOf<uint64_t>;
 
+struct LaneCounts : LaneCountsOf<Counter> {
   LaneSums Now() const {
     return {bytes.get(), chunks.get(), calls.get(), short_calls.get(), zero_copy.get(), copied.get()};
   }

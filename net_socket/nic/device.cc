@@ -65,10 +65,6 @@ Nic MakeNic(const Options& options, const Interface& interface, const std::vecto
   return nic;
 }
 
-std::string JoinedName(const std::vector<Nic>& nics) {
-  return absl::StrJoin(nics, "+", [](std::string* out, const Nic& nic) { out->append(nic.interface.name); });
-}
-
 // Those whose addresses all members have come first.
 void TakeNics(const std::vector<Nic>& nics, int family, Device* device) {
   for (const Nic& nic : nics) {
@@ -130,7 +126,7 @@ int MaxReceives(const Options& options, int pointer_support) {
 
 const Device& DeviceTable::Add(Device device) {
   device.index = count();
-  device.name = JoinedName(device.nics);
+  device.name = absl::StrJoin(device.nics, "+", [](std::string* out, const Nic& nic) { *out += nic.interface.name; });
   if (device.fused()) TCPX_INFO("device %d: %s, %d Mbit/s together", device.index, device.name, device.speed_mbps());
   devices_.push_back(std::move(device));
   return devices_.back();

@@ -31,12 +31,6 @@ void SetBuffersOf(int fd, const PathProfile& profile, LaneNotes* notes) {
   (void)SetBuffers(fd, send.asked ? -1 : send.bytes, receive.asked ? -1 : receive.bytes);
 }
 
-void SetCongestionOf(int fd, const PathProfile& profile, LaneNotes* notes) {
-  if (profile.congestion.empty()) return;
-  const absl::Status status = SetCongestion(fd, profile.congestion);
-  if (profile.congestion_asked) Tell(status, true, "TCPX_CONGESTION", notes);
-}
-
 void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
   if (profile.traffic_class == kNoTrafficClass) return;
   Tell(SetTrafficClass(fd, profile.family, profile.traffic_class), true, "traffic class", notes);
@@ -49,20 +43,10 @@ void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
 
 }  // namespace
 
-bool LaneNotes::First(const std::string& text) {
-  MutexLock lock(mutex_);
-  return said_.insert(text).second;
-}
-
 std::optional<LeaveBy> LaneNotes::KnownWay(const std::string& path) const {
   MutexLock lock(mutex_);
   const auto found = ways_.find(path);
   return found == ways_.end() ? std::nullopt : std::optional<LeaveBy>(found->second);
-}
-
-void LaneNotes::LearnWay(const std::string& path, LeaveBy way) {
-  MutexLock lock(mutex_);
-  ways_[path] = way;
 }
 
 int LaneNotes::KnownLanes(int device, const SocketAddress& peer) const {
@@ -80,7 +64,10 @@ void ConfigureLane(int fd, const PathProfile& profile, LaneNotes* notes) {
   Tell(SetNoDelay(fd), false, "TCP_NODELAY", notes);
   Tell(SetIdleProbes(fd), false, "keepalive", notes);
   SetBuffersOf(fd, profile, notes);
-  SetCongestionOf(fd, profile, notes);
+  if (!profile.congestion.empty()) {
+    const absl::Status status = SetCongestion(fd, profile.congestion);
+    if (profile.congestion_asked) Tell(status, true, "TCPX_CONGESTION", notes);
+  }
   if (profile.pacing > 0) Tell(SetPacing(fd, profile.pacing), true, "TCPX_PACING_MBPS", notes);
   Mark(fd, profile, notes);
   if (profile.unsent_mark.has_value()) {

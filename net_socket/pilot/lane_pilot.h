@@ -83,8 +83,6 @@ class LanePilot final : public LanePolicy {
   bool JudgeThin(int64_t now_ns, double total);
   void Watch(int64_t now_ns, double total);
   bool Begin(int64_t now_ns, double total);
-  bool MayExplore(int64_t now_ns) const;
-  bool Explore(int64_t now_ns, double total);
   bool Thin(int64_t now_ns, double total);
   bool Spread(int64_t now_ns, double total);
   void PauseSpreading(int64_t now_ns);

@@ -84,9 +84,7 @@ absl::Status ExpressReceiveLane::Replace(SocketOffer offer) {
   tuning_.SocketReplaced();
   stream_.LeaveAnswering();
   if (!replaced.ok()) return replaced;
-  if (!records_.Rewind(records_taken)) {
-    return absl::UnavailableError("the peer reports credits that it was never sent");
-  }
+  if (!records_.Rewind(records_taken)) return absl::UnavailableError("the peer reports credits that it was never sent");
   return TrySendRecords();
 }
 

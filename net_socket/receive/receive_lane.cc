@@ -72,7 +72,8 @@ bool ReceiveLane::DigestPayload() {
   if (payload_.rest() > 0) return false;
   payload_.LetGo();
   if (payload_.missing() > 0) return payload_.TakePlace(header_);
-  ChunkLanded();
+  counts_.chunks.Add();
+  if (payload_.Land(header_)) ++messages_completed_;
   return true;
 }
 
@@ -99,7 +100,10 @@ bool ReceiveLane::DigestHeader() {
   if (header_.kind == FrameKind::kChunk) {
     StartChunk();
   } else {
-    StartRecord();
+    stage_.Drop(kHeaderBytes);
+    skip_left_ = size_t{header_.length} + header_.padding;
+    record_body_.clear();
+    if (skip_left_ == 0 && header_.kind == FrameKind::kError) Fail(PeerError(""));
   }
   return !parked_;
 }
@@ -137,18 +141,6 @@ void ReceiveLane::StartChunk() {
                           header_.length, header_.sequence)));
       return;
   }
-}
-
-void ReceiveLane::StartRecord() {
-  stage_.Drop(kHeaderBytes);
-  skip_left_ = size_t{header_.length} + header_.padding;
-  record_body_.clear();
-  if (skip_left_ == 0 && header_.kind == FrameKind::kError) Fail(PeerError(""));
-}
-
-void ReceiveLane::ChunkLanded() {
-  counts_.chunks.Add();
-  if (payload_.Land(header_)) ++messages_completed_;
 }
 
 void ReceiveLane::Fail(absl::Status status) {

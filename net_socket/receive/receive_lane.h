@@ -92,8 +92,6 @@ class ReceiveLane {
   bool DigestHeader();
   ClaimResult Claim(Landing** landing);
   void StartChunk();
-  void StartRecord();
-  void ChunkLanded();
   void Fail(absl::Status status);
 
   Destination* const destination_;

@@ -27,12 +27,10 @@ class BulkSendLane final : public PoolLane {
   struct Settings {
     int fd = -1;
     int lane = 1;
-    bool paced_by_rate = true;         // PathProfile
+    BulkPace::Settings pace;
     Switch zero_copy = Switch::kAuto;  // PathProfile
-    int64_t chunk_bytes = 0;
-    int64_t chunk_bytes_min = 0;
-    bool heals = false;  // the lane may get other sockets
-    bool seals = false;  // nothing is sent in the clear (TCPX_ENCRYPT)
+    bool heals = false;                // the lane may get other sockets
+    bool seals = false;                // nothing is sent in the clear (TCPX_ENCRYPT)
   };
 
   // `busy` is the process's; `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its
@@ -74,16 +72,12 @@ class BulkSendLane final : public PoolLane {
   Next Load(int64_t* retry_ns);
   // The same, and waits for work or room where there is none: true when there is a frame.
   bool LoadInLoop(Engine* engine);
-  bool PullChunk();
+  void PullChunk();
   // For a lane that retires: true exactly when there is a record to send.
   bool SaysClose();
-  // True exactly when there is nothing to pull: the next post will kick the lane.
-  bool WaitForWork();
   void SendInLoop(Engine* engine);
   // Hands the bytes in op_ to the engine, or what they become when they are sealed.
   void SubmitSend(Engine* engine, int count);
-  // What was sent into a socket that has died.
-  void SubmitAgain(Engine* engine);
   bool SubmitPinned(Engine* engine);
   // Where the pinned chunk is sent from; false: it can't be sealed.
   bool SealPinned(PinnedChunk* pinned);

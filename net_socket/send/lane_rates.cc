@@ -107,11 +107,6 @@ void LaneRates::Publish() {
   for (int i = 0; i < count_; ++i) lanes_[i].carries.store(policy_->carries(i), std::memory_order_relaxed);
 }
 
-std::vector<LaneOrder> LaneRates::TakeOrders() {
-  MutexLock lock(mutex_);
-  return policy_ == nullptr ? std::vector<LaneOrder>() : policy_->TakeOrders();
-}
-
 void LaneRates::Opened(int lane) {
   MutexLock lock(mutex_);
   if (policy_ == nullptr) return;
@@ -121,20 +116,10 @@ void LaneRates::Opened(int lane) {
   settings_.ordered();
 }
 
-void LaneRates::Refused(int lane) {
-  MutexLock lock(mutex_);
-  if (policy_ != nullptr) policy_->Refused(lane);
-}
-
 void LaneRates::Closed(int lane) {
   MutexLock lock(mutex_);
   lanes_[lane].held.store(0, std::memory_order_relaxed);
   if (policy_ != nullptr) policy_->Closed(lane);
-}
-
-LanePolicy::Found LaneRates::found() {
-  MutexLock lock(mutex_);
-  return policy_ == nullptr ? LanePolicy::Found() : policy_->found();
 }
 
 }  // namespace tcpx

@@ -57,11 +57,20 @@ class LaneRates {
   bool Carries(int lane) const { return lanes_[lane].carries.load(std::memory_order_relaxed); }
   void Looked(int lane, int64_t now_ns, const Seen& seen);
 
-  std::vector<LaneOrder> TakeOrders();
+  std::vector<LaneOrder> TakeOrders() {
+    MutexLock lock(mutex_);
+    return policy_ == nullptr ? std::vector<LaneOrder>() : policy_->TakeOrders();
+  }
   void Opened(int lane);
-  void Refused(int lane);
+  void Refused(int lane) {
+    MutexLock lock(mutex_);
+    if (policy_ != nullptr) policy_->Refused(lane);
+  }
   void Closed(int lane);
-  LanePolicy::Found found();
+  LanePolicy::Found found() {
+    MutexLock lock(mutex_);
+    return policy_ == nullptr ? LanePolicy::Found() : policy_->found();
+  }
 
  private:
   struct Lane {

@@ -34,9 +34,9 @@ bool SendStream::Died() const {
   return poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0;
 }
 
-int64_t SendStream::Queued() const {
+void SendStream::LookForAcks() {
   const int queued = QueuedBytes(settings_.fd);
-  return sealer_ == nullptr ? queued : sealer_->Unacked(queued);
+  held_->Acked(sealer_ == nullptr ? queued : sealer_->Unacked(queued));
 }
 
 int64_t SendStream::LookForAcks(int64_t now_ns) {

@@ -49,8 +49,7 @@ class SendStream {
   // It is lost, or closed, and keeps still until it gets another socket.
   bool lost() const { return lost_; }
   // Null: the lane does not heal.
-  HeldFrames* held() { return held_.get(); }
-  const HeldFrames* held() const { return held_.get(); }
+  HeldFrames* held() const { return held_.get(); }
   // Null: the socket is not sealed.
   Sealer* sealer() const { return sealer_.get(); }
   LaneCounts& counts() { return counts_; }
@@ -69,10 +68,8 @@ class SendStream {
   // False: nothing can be sealed, and the connection has failed.
   bool CanSeal();
 
-  // For lanes that heal. Bytes of the stream that the socket holds unacknowledged; negative: not known.
-  int64_t Queued() const;
-  // Tells the requests what was acknowledged.
-  void LookForAcks() { held_->Acked(Queued()); }
+  // For lanes that heal. Tells the requests what was acknowledged.
+  void LookForAcks();
   // The same, as often as it pays: returns when to look again, 0 for not at all.
   int64_t LookForAcks(int64_t now_ns);
   // The socket has died, though nobody may have noticed yet.

@@ -60,19 +60,10 @@ void IdleLanes::WakeOne() {
 }
 
 void IdleLanes::WakeNext() {
-  if (!AnyIdle()) return;
+  const auto idle = [](const Entry& lane) { return lane.idle.load(std::memory_order_seq_cst); };
+  if (std::none_of(lanes_.get(), lanes_.get() + count_, idle)) return;
   MutexLock lock(mutex_);
   if (!closed_) WakeOne();
-}
-
-void IdleLanes::Close() {
-  MutexLock lock(mutex_);
-  closed_ = true;
-}
-
-bool IdleLanes::AnyIdle() const {
-  const auto idle = [](const Entry& lane) { return lane.idle.load(std::memory_order_seq_cst); };
-  return std::any_of(lanes_.get(), lanes_.get() + count_, idle);
 }
 
 }  // namespace tcpx

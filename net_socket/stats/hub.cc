@@ -61,9 +61,7 @@ class StatsHub::Outputs {
  public:
   explicit Outputs(StatsHub* hub) : hub_(hub) {
     const StatsSettings& settings = hub->settings();
-    if (!settings.dir.empty()) {
-      file_ = std::make_unique<StatsFile>(settings.dir, hub->process_, hub->warned_file_);
-    }
+    if (!settings.dir.empty()) file_ = std::make_unique<StatsFile>(settings.dir, hub->process_, hub->warned_file_);
     if (settings.socket.empty()) return;
     auto socket = StatsSocket::Open(settings.socket);
     if (socket.ok()) {
@@ -252,11 +250,6 @@ void StatsHub::LookAtAll() {
   looked_ns_ = MonotonicNanos();
   looked_unix_ = UnixNow();
   ++looks_;
-}
-
-void StatsHub::ShowRma(RmaSource* source) {
-  MutexLock lock(mutex_);
-  rma_ = source;
 }
 
 Snapshot StatsHub::Take(bool connections) {

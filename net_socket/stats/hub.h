@@ -110,7 +110,10 @@ class StatsHub {
   void Stop();
 
   // For as long as the hub lives.
-  void ShowRma(RmaSource* source);
+  void ShowRma(RmaSource* source) {
+    MutexLock lock(mutex_);
+    rma_ = source;
+  }
 
   using Read = std::function<void(ConnectionNumbers*)>;
   std::shared_ptr<StatsEntry> Join(Link<NumbersSource> source, const Read& read);

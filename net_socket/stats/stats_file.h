@@ -22,7 +22,7 @@ class StatsFile {
   static constexpr int64_t kStaleSeconds = 30;
   static constexpr int64_t kStaleElsewhereSeconds = 600;
 
-  // `told`: an earlier StatsFile of this process has already logged a failure.
+  // `warned`: an earlier StatsFile of this process has already logged a failure.
   StatsFile(std::string dir, const ProcessNumbers& process, bool warned = false);
   // Removes the file.
   ~StatsFile();

@@ -18,17 +18,11 @@
 namespace tcpx {
 
 // Totals of one direction between a device here and a host there.
-struct DirectionTotals {
+struct DirectionTotals : TrafficNumbers {
   uint64_t opened = 0;
   uint64_t failed = 0;
-  std::array<uint64_t, 2> messages{};
-  std::array<uint64_t, 2> bytes{};
-  std::array<LogHistogramValues, 2> sizes;
-  std::array<LogHistogramValues, 2> durations;
-  ConnectionCounts counts;
   LaneSums stream;  // of all lanes
   TcpCounts tcp;
-  BlockedNumbers blocked{};
   // The rest is about connections that are open now.
   uint64_t open = 0;
   uint64_t posted = 0;

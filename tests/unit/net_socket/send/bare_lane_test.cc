@@ -22,8 +22,8 @@ class BareLaneTest : public ::testing::Test {
   BareLaneTest() {
     BulkSendLane::Settings settings;
     settings.fd = pair_.a.get();
-    settings.chunk_bytes = 512 << 10;
-    settings.chunk_bytes_min = 64 << 10;
+    settings.pace.chunk_bytes = 512 << 10;
+    settings.pace.chunk_bytes_min = 64 << 10;
     settings.heals = true;
     settings.seals = true;
     lane_ = std::make_unique<BulkSendLane>(&owner_, settings, &striper_, &rates_, &idle_, &busy_);

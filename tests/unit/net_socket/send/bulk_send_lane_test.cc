@@ -36,9 +36,9 @@ class BulkSendLaneTest : public ::testing::Test {
     BulkSendLane::Settings settings;
     settings.fd = fd;
     settings.lane = kLane;
-    settings.paced_by_rate = false;
-    settings.chunk_bytes = 512 << 10;
-    settings.chunk_bytes_min = 64 << 10;
+    settings.pace.by_rate = false;
+    settings.pace.chunk_bytes = 512 << 10;
+    settings.pace.chunk_bytes_min = 64 << 10;
     return settings;
   }
 
@@ -123,8 +123,8 @@ TEST(PausedLaneTest, TakesNoChunk) {
     BulkSendLane::Settings settings;
     settings.fd = pairs[i].a.get();
     settings.lane = i + 1;
-    settings.chunk_bytes = 512 << 10;
-    settings.chunk_bytes_min = 64 << 10;
+    settings.pace.chunk_bytes = 512 << 10;
+    settings.pace.chunk_bytes_min = 64 << 10;
     lanes[i] = std::make_unique<BulkSendLane>(&owner, settings, &striper, &rates, &idle, &busy);
   }
   striper.Post(&request);
@@ -153,8 +153,8 @@ TEST(PilotedLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
   TcpPair pair = MakeTcpPair();
   BulkSendLane::Settings settings;
   settings.fd = pair.a.get();
-  settings.chunk_bytes = 512 << 10;
-  settings.chunk_bytes_min = 64 << 10;
+  settings.pace.chunk_bytes = 512 << 10;
+  settings.pace.chunk_bytes_min = 64 << 10;
   BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
   for (int lane_of_rate = 0; lane_of_rate < 4; ++lane_of_rate) rates.Set(lane_of_rate, 1000);
   const std::string payload = "p";
@@ -177,8 +177,8 @@ TEST(PilotedLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
   TcpPair pair = MakeTcpPair();
   BulkSendLane::Settings settings;
   settings.fd = pair.a.get();
-  settings.chunk_bytes = 4 << 10;
-  settings.chunk_bytes_min = 4 << 10;
+  settings.pace.chunk_bytes = 4 << 10;
+  settings.pace.chunk_bytes_min = 4 << 10;
   BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
   const std::string payload(10000, 'p');
   SendRequest request;
@@ -205,8 +205,8 @@ TEST(PilotedLaneTest, AClosedLaneKeepsStill) {
   TcpPair pair = MakeTcpPair();
   BulkSendLane::Settings settings;
   settings.fd = pair.a.get();
-  settings.chunk_bytes = 512 << 10;
-  settings.chunk_bytes_min = 64 << 10;
+  settings.pace.chunk_bytes = 512 << 10;
+  settings.pace.chunk_bytes_min = 64 << 10;
   settings.heals = true;
   BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
   lane.Retire(true);
@@ -254,8 +254,8 @@ class PacedLaneTest : public ::testing::Test {
     TcpPair pair = MakeTcpPair();
     BulkSendLane::Settings settings;
     settings.fd = pair.a.get();
-    settings.chunk_bytes = 512 << 10;
-    settings.chunk_bytes_min = 64 << 10;
+    settings.pace.chunk_bytes = 512 << 10;
+    settings.pace.chunk_bytes_min = 64 << 10;
     BulkSendLane lane(&owner_, settings, &striper_, &rates_, &idle_, &busy_);
     SendRequest request;
     request.data = payload_.data();
@@ -300,9 +300,9 @@ class LanesOfAPoolTest : public ::testing::Test {
       BulkSendLane::Settings settings;
       settings.fd = pairs_.back().a.get();
       settings.lane = i + 1;
-      settings.paced_by_rate = false;
-      settings.chunk_bytes = 512 << 10;
-      settings.chunk_bytes_min = 64 << 10;
+      settings.pace.by_rate = false;
+      settings.pace.chunk_bytes = 512 << 10;
+      settings.pace.chunk_bytes_min = 64 << 10;
       lanes_.push_back(std::make_unique<BulkSendLane>(&owner_, settings, &striper_, &rates_, &idle_, &busy_));
       idle_.Enter(i, lanes_.back().get());
       pool_.Attach(lanes_.back().get());
