@@ -6,8 +6,7 @@
 //          socket says why. A thread that finds a lane broken waits for nothing: the connection is failing, its lanes
 //          keep still, and housekeeping makes it fail once the reason is known, or kReasonNs later.
 // Threads: any; Refusal and MoveToClosed under the comm's mutex. Nobody waits.
-// Lifetime: borrows the setup and the end, which outlive it.
-// Errors:  is what they are for.
+// Lifetime: borrows the setup and the end, which outlive it. Errors: is what they are for.
 #pragma once
 
 #include <atomic>

@@ -2,8 +2,7 @@
 // directions' have in common.
 //
 // Threads: as its functions say; else the calling thread, under the comm's mutex.
-// Lifetime: LanesOf borrows all that it is given. Quiesce comes before the destructor.
-// Errors:  Replace.
+// Lifetime: LanesOf borrows all that it is given. Quiesce comes before the destructor. Errors: Replace.
 #pragma once
 
 #include <cstddef>

@@ -5,8 +5,7 @@
 // Budget:  Count and SeeCaller: a few plain stores.
 // Threads: Join, Leave, Count, SeeCaller and what times() points to under the comm's mutex, or before others have the
 //          comm; the rest from any, NumbersSource's as it says.
-// Lifetime: owned by its comm; borrows all that it is given.
-// Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
+// Lifetime: owned by its comm; borrows all that it is given. Units: bytes, nanoseconds of MonotonicNanos. Errors: none.
 #pragma once
 
 #include <array>

@@ -2,8 +2,7 @@
 //
 // Purpose: a new socket for a lane is handed over here (SocketTaker). A lane of a progress thread takes it in that
 //          thread, another one under the comm's mutex, which is only tried.
-// Threads: the reactor; the connection's link is held.
-// Lifetime: owned by its comm; borrows all that it is given.
+// Threads: the reactor; the connection's link is held. Lifetime: owned by its comm; borrows all that it is given.
 // Errors:  to the connection's failure.
 #pragma once
 

@@ -6,8 +6,7 @@
 //          only once the peer has ended it.
 // Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the closing thread, after
 //          which the owner is never touched.
-// Lifetime: destroyed in the reactor, after the descriptors were unwatched (by LingeringSockets).
-// Errors:  to PeerGone.
+// Lifetime: destroyed in the reactor, after the descriptors were unwatched (by LingeringSockets). Errors: to PeerGone.
 #pragma once
 
 #include <atomic>

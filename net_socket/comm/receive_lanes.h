@@ -1,8 +1,6 @@
 // receive_lanes.h: the lanes of a receiving end.
 //
-// Threads, Lifetime: as LanesOf; AnyEnded and TellPeer from any thread.
-// Units:   bytes.
-// Errors:  to LaneOwner, or as said.
+// Threads, Lifetime: as LanesOf; AnyEnded and TellPeer from any thread. Units: bytes. Errors: to LaneOwner, or as said.
 #pragma once
 
 #include <cstdint>

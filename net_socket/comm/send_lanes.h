@@ -1,9 +1,7 @@
 // send_lanes.h: the lanes of a sending end, and what they share.
 //
 // Purpose: a message goes to lane 0 or to the bulk lanes.
-// Threads, Lifetime: as LanesOf; bulk in the reactor.
-// Units:   bytes, bytes per second.
-// Errors:  to LaneOwner, or as said.
+// Threads, Lifetime: as LanesOf; bulk in the reactor. Units: bytes, bytes per second. Errors: to LaneOwner, or as said.
 #pragma once
 
 #include <cstddef>

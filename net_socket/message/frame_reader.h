@@ -2,8 +2,7 @@
 //
 // Purpose: lanes in their reverse direction and health sockets carry records only; the listener gets each once it is
 //          whole. Pure.
-// Threads: one at a time.
-// Units:   bytes.
+// Threads: one at a time. Units: bytes.
 // Errors:  kUnavailable for what is no record, and whatever the visitor returns. Either stays: the frame in question is
 //          not taken out, so every later Take meets it again.
 #pragma once

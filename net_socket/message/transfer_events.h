@@ -14,8 +14,7 @@
 // Threads: Count by any; all else by the calling thread, under its comm's mutex.
 // Lifetime: a transfer's slot may begin anew once the whole of its message was counted and has landed or was sent; that
 //          may be after Stop.
-// Units:   bytes of payload, without headers.
-// Errors:  none; what the profiler returns is dropped.
+// Units: bytes of payload, without headers. Errors: none; what the profiler returns is dropped.
 // Source:  NCCL 2.26 to 2.30. 2.26 takes an update for a stop: where it may be NCCL (`updates` false) an event starts
 //          only when its length is final, and no update is sent.
 #pragma once

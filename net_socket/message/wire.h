@@ -202,8 +202,7 @@ const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
 
 // Where a handle says on which host, and in which network namespace, its listener is.
 // Purpose: after what wire.h writes and before connect's key, so that builds without it are none the wiser: they say 0.
-// Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown.
-// Errors:  none; any value may come in.
+// Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown. Errors: none; any value may come in.
 inline constexpr size_t kHandleHostMarkOffset = 104;
 static_assert(kHandleUsedBytes <= kHandleHostMarkOffset);
 static_assert(kHandleHostMarkOffset + sizeof(uint64_t) <= kHandleKeyOffset);

@@ -2,8 +2,7 @@
 //
 // Purpose: bytes wait here in the order in which they came. A little room is built in; a large buffer is borrowed while
 //          the lane needs one.
-// Threads: one at a time. Lifetime: borrows the pool, which outlives it.
-// Units:   bytes. Errors: none.
+// Threads: one at a time. Lifetime: borrows the pool, which outlives it. Units: bytes. Errors: none.
 #pragma once
 
 #include <cstddef>

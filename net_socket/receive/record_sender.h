@@ -3,8 +3,7 @@
 // Purpose: sends the announcements of grouped receives (credits.h) as far as the kernel takes them, and keeps the rest.
 //          An error record goes neither into the middle of a credit nor in front of the answer of a new socket.
 // Threads: the calling thread, under the comm's mutex; SendError from any.
-// Lifetime: borrows the descriptor and the owner.
-// Units:   bytes.
+// Lifetime: borrows the descriptor and the owner. Units: bytes.
 // Errors:  Send: kInternal where what must be sealed can't be. A peer that has gone needs no credits: reading says what
 //          that means.
 #pragma once

@@ -3,8 +3,7 @@
 // Purpose: glue between the pure Striper and what moves bytes: a progress thread through its engine (the *InLoop
 //          functions), or the calling thread with plain calls (Pump).
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex.
-// Lifetime: owned by its connection, which detaches it before it goes. Borrows all that it is given.
-// Units:   bytes.
+// Lifetime: owned by its connection, which detaches it before it goes. Borrows all that it is given. Units: bytes.
 // Errors:  to LaneOwner::FailLane.
 #pragma once
 

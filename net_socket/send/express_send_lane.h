@@ -4,10 +4,8 @@
 //          once, in one buffer with its header; what is posted meanwhile is gathered, and leaves together.
 // Budget:  no allocation; one system call for all that is gathered, and one more that asks what was acknowledged while
 //          a request waits for that.
-// Threads: one at a time, under the comm's mutex; counts from any.
-// Lifetime: borrows requests until they are done.
-// Units:   bytes.
-// Errors:  to LaneOwner, or as said.
+// Threads: one at a time, under the comm's mutex; counts from any. Lifetime: borrows requests until they are done.
+// Units: bytes. Errors: to LaneOwner, or as said.
 #pragma once
 
 #include <cstddef>

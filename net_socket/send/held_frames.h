@@ -8,8 +8,7 @@
 //          after a loss: held.Rewind(taken); while (held.resending()) { GatherAgain, SentAgain }
 // Threads: one at a time. Knows no socket; allocates in its constructor only.
 // Lifetime: borrows requests and their payload until they have heard of it.
-// Units:   bytes; positions count the bytes of the stream.
-// Errors:  Rewind.
+// Units: bytes; positions count the bytes of the stream. Errors: Rewind.
 #pragma once
 
 #include <sys/uio.h>

@@ -2,8 +2,7 @@
 //
 // Threads: each lane's owner sets its own and looks; TakeOrders and what comes of them by the thread that carries them
 //          out; any reads.
-// Lifetime: outlives the lanes.
-// Units:   bytes per second, bytes, nanoseconds. Errors: none.
+// Lifetime: outlives the lanes. Units: bytes per second, bytes, nanoseconds. Errors: none.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,6 @@
 // outgoing_frame.h: the frame that a bulk lane is sending: a header, and the chunk's payload after it.
 //
-// Threads: the lane's. Lifetime: borrows the chunk's request until the frame is over.
-// Units:   bytes. Errors: none.
+// Threads: the lane's. Lifetime: borrows the chunk's request until the frame is over. Units: bytes. Errors: none.
 #pragma once
 
 #include <sys/uio.h>

@@ -4,8 +4,7 @@
 //          acknowledged, its counts, and what happens when the socket breaks or another one takes its place. Which
 //          bytes are sent, and when, is the lane's: express_send_lane.h, bulk_send_lane.h.
 // Threads: those of the lane, one at a time; counts from any.
-// Lifetime: owned by its lane. Borrows the owner; the descriptor is the connection's.
-// Units:   bytes, nanoseconds.
+// Lifetime: owned by its lane. Borrows the owner; the descriptor is the connection's. Units: bytes, nanoseconds.
 // Errors:  to LaneOwner, by Broke and CanSeal; else returned.
 #pragma once
 

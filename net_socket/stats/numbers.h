@@ -1,7 +1,6 @@
 // numbers.h: what is known of one end of a connection, copied out of it.
 //
-// Threads: plain data.
-// Units:   as the names say; all counts are of the whole life.
+// Threads: plain data. Units: as the names say; all counts are of the whole life.
 #pragma once
 
 #include <array>

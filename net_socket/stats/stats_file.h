@@ -2,8 +2,7 @@
 //
 // Purpose: `tcpx-HOST-PID.prom`, replaced as a whole, so that a reader (node_exporter's textfile collector) never sees
 //          a half of one. Files that dead processes left are removed.
-// Threads: one at a time.
-// Errors:  one WARN for the first failure; it is tried again at each write.
+// Threads: one at a time. Errors: one WARN for the first failure; it is tried again at each write.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // totals.h: the numbers of many connections, summed up by device and peer host.
 //
-// Threads: plain data.
-// Units:   as in numbers.h.
+// Threads: plain data. Units: as in numbers.h.
 #pragma once
 
 #include <array>
@@ -64,8 +63,7 @@ class Totals {
 };
 
 // What a communicator's connections did, as a table for the log.
-// Threads: any; pure.
-// Units:   of the columns, in their heads. Errors: none.
+// Threads: any; pure. Units: of the columns, in their heads. Errors: none.
 
 // Rows of one table at the most; what is beyond is one more, that says how many.
 inline constexpr size_t kTableRowsMax = 64;
