@@ -10,7 +10,6 @@
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
-#include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/tuning.h"
 
 namespace tcpx {
@@ -40,8 +39,6 @@ Comm::Comm(ConnectionSetup setup, Direction direction)
       sockets_(&setup_, direction, tie_, this, healing_.get(), &failure_, &mutex_),
       news_(&setup_, tie_, this, healing_.get(), &sockets_, &failure_, &progress_) {}
 
-Comm::~Comm() = default;
-
 // Before anybody has the comm, and so anything to send.
 void Comm::Begin(EndLanes* lanes, int transfers_max) {
   transfers_max_ = transfers_max;
@@ -55,9 +52,7 @@ void Comm::WatchInLoop() {
       setup_.activity, Watchdog::IntervalNs(setup_.runtime->options), [self = tie_.To(this)](int64_t now_ns) {
         return self.Ask(Watchdog::Next::kOver, [now_ns](Comm* comm) { return comm->progress_.LookInLoop(now_ns); });
       });
-  if (setup_.health != nullptr) {
-    setup_.health->JoinInLoop(setup_.connection_id, health_user(), setup_.health_redialler);
-  }
+  if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, health_user(), setup_.health_redialler);
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(tie_.To<FailureGroup::Member>(this));
   // A receiver says nothing but credits.

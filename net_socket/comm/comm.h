@@ -33,7 +33,6 @@
 namespace tcpx {
 
 class GpuAllowance;
-struct Runtime;
 
 class Comm : protected ConnectionEnd,
              protected LaneSockets::Owner,
@@ -41,7 +40,7 @@ class Comm : protected ConnectionEnd,
              private FailureGroup::Member,
              private LaneHealing::Owner {
  public:
-  virtual ~Comm();
+  virtual ~Comm() = default;
 
   virtual absl::Status Test(Request* request, bool* done, int* sizes) = 0;
 

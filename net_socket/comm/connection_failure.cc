@@ -4,11 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/clock.h"
 #include "common/line_limit.h"
 #include "common/log.h"
 #include "net_socket/comm/connection_setup.h"
-#include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/tuning.h"
 #include "net_socket/message/failure_kind.h"
@@ -30,11 +28,6 @@ bool MayLog(const Runtime& runtime, const absl::Status& status, std::string* lin
 }
 
 }  // namespace
-
-absl::Status ConnectionFailure::status() const {
-  MutexLock lock(mutex_);
-  return status_;
-}
 
 Trouble ConnectionFailure::TroubleOf(absl::string_view what, int lane) const {
   return {setup_, lanes(), DirectionName(direction_), lane, what, end_->FlightNow()};
@@ -159,16 +152,6 @@ void ConnectionFailure::FailWithPeer(const std::string& cause) {
   FailFor(cause, PeerError(cause), kNoLane, noise);
 }
 
-void ConnectionFailure::NotePeerParted(const std::string& cause) {
-  MutexLock lock(mutex_);
-  peer_parted_ = cause;
-}
-
-std::string ConnectionFailure::PeerParted() const {
-  MutexLock lock(mutex_);
-  return peer_parted_;
-}
-
 bool ConnectionFailure::Explained() const {
   if (failed() || peer_left() || !PeerParted().empty() || ProcessGone(*setup_, lanes())) return true;
   const FailureGroup* const group = setup_->group();
@@ -196,9 +179,7 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   std::string what(status.message());
   // A failure that follows from another one gets no verdict: nobody reads it, and there may be thousands.
   const bool first_here = group == nullptr || group->cause().empty();
-  if (cause.empty() && noise == Noise::kWarn && first_here) {
-    verdict_ = VerdictOfFailure(*setup_, lanes(), status, lane);
-  }
+  if (cause.empty() && noise == Noise::kWarn && first_here) verdict_ = VerdictOfFailure(*setup_, lanes(), status, lane);
   // Only its text comes from another rank.
   if (verdict_.cause == Cause::kNone && KindOf(status) == FailureKind::kReported) {
     verdict_ = VerdictIn(what);

@@ -6,8 +6,7 @@
 //          socket says why. A thread that finds a lane broken waits for nothing: the connection is failing, its lanes
 //          keep still, and housekeeping makes it fail once the reason is known, or kReasonNs later.
 // Threads: any; Refusal and MoveToClosed under the comm's mutex. Nobody waits.
-// Lifetime: borrows the setup and the end, which outlive it.
-// Errors:  is what they are for.
+// Lifetime: borrows the setup and the end, which outlive it. Errors: is what they are for.
 #pragma once
 
 #include <atomic>
@@ -76,7 +75,10 @@ class ConnectionFailure final : public LaneOwner {
   bool MayFailInLoop(bool late);
   void FailWithPeer(const std::string& cause);
   // The reason to give once a lane is found broken; until then nothing happens.
-  void NotePeerParted(const std::string& cause);
+  void NotePeerParted(const std::string& cause) {
+    MutexLock lock(mutex_);
+    peer_parted_ = cause;
+  }
   void FailWithCommunicator(const std::string& cause);
 
   // For a connection that has failed: its line in the log, and the verdict in that.
@@ -85,7 +87,10 @@ class ConnectionFailure final : public LaneOwner {
   Direction direction() const { return direction_; }
 
   // The first failure; OK before.
-  absl::Status status() const;
+  absl::Status status() const {
+    MutexLock lock(mutex_);
+    return status_;
+  }
   // True once it has failed and the peer knows, as far as it can.
   bool peer_notified() const { return peer_notified_.load(std::memory_order_acquire); }
   // What a call returns on a connection that is not open: OK while it is failing. Repeats the warning where the
@@ -113,7 +118,10 @@ class ConnectionFailure final : public LaneOwner {
   // Somebody has said what happened, or nobody needs to.
   bool Explained() const;
   // Empty: it has not.
-  std::string PeerParted() const;
+  std::string PeerParted() const {
+    MutexLock lock(mutex_);
+    return peer_parted_;
+  }
   // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise
   // quiet.
   static bool JoinFailure(FailureGroup* group, std::string* cause, Noise* noise);

@@ -1,7 +1,6 @@
 // connection_setup.h: a connection whose lanes are all there, as connect and accept hand it to a comm.
 //
-// Threads: plain data. Lifetime: the runtime outlives it; the rest is owned or shared.
-// Units:   bytes.
+// Threads: plain data. Lifetime: the runtime outlives it; the rest is owned or shared. Units: bytes.
 #pragma once
 
 #include <array>

@@ -1,14 +1,22 @@
-// end_lanes.h: the lanes of one end of a connection, for parts that work in both directions.
+// end_lanes.h: the lanes of one end of a connection: as parts that work in both directions see them, and what both
+// directions' have in common.
 //
-// Threads: as its functions say.
-// Errors:  Replace.
+// Threads: as its functions say; else the calling thread, under the comm's mutex.
+// Lifetime: LanesOf borrows all that it is given. Quiesce comes before the destructor. Errors: Replace.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/runtime.h"
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_counts.h"
+#include "net_socket/message/lane_owner.h"
 
 namespace tcpx {
 
@@ -36,6 +44,54 @@ class EndLanes {
 
  private:
   const bool caller_driven_;  // there is no progress pool
+};
+
+// `Express` is lane 0, which the calling thread moves; a `Bulk` moves each other lane, in the progress pool or, without
+// one, for the calling thread too. `Stream` is what each has. Which lanes have a socket is LaneTable's to say.
+template <typename Express, typename Bulk, typename Stream>
+class LanesOf : public EndLanes {
+ public:
+  Express& express() { return express_; }
+  const Express& express() const { return express_; }
+  // Null, here and below: the lane never had a socket.
+  Bulk* bulk(int lane) const { return bulk_[static_cast<size_t>(lane) - 1].get(); }
+  const Stream* stream(int lane) const {
+    if (lane == 0) return &express_.stream();
+    return bulk(lane) == nullptr ? nullptr : &bulk(lane)->stream();
+  }
+  const LaneCounts* counts(int lane) const override {
+    return stream(lane) == nullptr ? nullptr : &stream(lane)->counts();
+  }
+  // Returns once no thread but the caller's touches the lanes. May be called again.
+  void Quiesce() {
+    for (auto& lane : bulk_) {
+      if (lane != nullptr) ProgressPool::Detach(lane.get());
+    }
+  }
+
+ protected:
+  // `express`: what lane 0 is made of, after its owner.
+  template <typename... Args>
+  LanesOf(ConnectionSetup* setup, LaneOwner* owner, Args&&... express)
+      : EndLanes(setup->runtime->pool == nullptr),
+        setup_(setup),
+        owner_(owner),
+        express_(owner, std::forward<Args>(express)...),
+        bulk_(static_cast<size_t>(setup->lane_count() - 1)) {}
+  ~LanesOf() = default;
+  // From here on the lane is moved.
+  void Enter(int lane, std::unique_ptr<Bulk> made) {
+    bulk_[static_cast<size_t>(lane) - 1] = std::move(made);
+    if (!caller_driven()) setup_->runtime->pool->Attach(bulk(lane), setup_->device);
+  }
+
+  ConnectionSetup* const setup_;
+  LaneOwner* const owner_;
+  Express express_;
+  std::vector<std::unique_ptr<Bulk>> bulk_;
+
+ private:
+  PoolLane* Mover(int lane) const override { return bulk(lane); }
 };
 
 }  // namespace tcpx

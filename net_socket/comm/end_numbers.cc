@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "common/this_host.h"
-#include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/redialler.h"
 #include "net_socket/comm/runtime.h"
 
@@ -127,8 +127,13 @@ void EndNumbers::ReadCounts(ConnectionNumbers* numbers) {
     numbers->bytes[i] = bytes_[i].load(std::memory_order_relaxed);
   }
   const ConnectionCounts before = std::exchange(numbers->counts, tally().counts);
-  if (numbers->counts.resumed != before.resumed || numbers->counts.added != before.added) NameLanes(numbers);
-  for (int i = 0; i < setup_->lane_count(); ++i) ReadLane(i, &numbers->lanes[static_cast<size_t>(i)]);
+  // They have other sockets now.
+  const bool others = numbers->counts.resumed != before.resumed || numbers->counts.added != before.added;
+  for (int i = 0; i < setup_->lane_count(); ++i) {
+    LaneNumbers* const lane = &numbers->lanes[static_cast<size_t>(i)];
+    if (others && !absent(i)) NameLane(i, lane);
+    ReadLane(i, lane);
+  }
 }
 
 // A request is under way.
@@ -139,13 +144,6 @@ bool EndNumbers::HasWorkForCaller() const {
     if (UnreadBytes(setup_->lane_fd(i)) > 0 || lanes_->holds(i)) return true;
   }
   return false;
-}
-
-// They have other sockets now.
-void EndNumbers::NameLanes(ConnectionNumbers* numbers) const {
-  for (int i = 0; i < setup_->lane_count(); ++i) {
-    if (!absent(i)) NameLane(i, &numbers->lanes[static_cast<size_t>(i)]);
-  }
 }
 
 void EndNumbers::NameLane(int index, LaneNumbers* lane) const {

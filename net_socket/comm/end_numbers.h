@@ -5,8 +5,7 @@
 // Budget:  Count and SeeCaller: a few plain stores.
 // Threads: Join, Leave, Count, SeeCaller and what times() points to under the comm's mutex, or before others have the
 //          comm; the rest from any, NumbersSource's as it says.
-// Lifetime: owned by its comm; borrows all that it is given.
-// Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
+// Lifetime: owned by its comm; borrows all that it is given. Units: bytes, nanoseconds of MonotonicNanos. Errors: none.
 #pragma once
 
 #include <array>
@@ -79,7 +78,6 @@ class EndNumbers final : public NumbersSource {
   // Without what only the reactor knows.
   void ReadCounts(ConnectionNumbers* numbers);
   void ReadLane(int index, LaneNumbers* lane) const;
-  void NameLanes(ConnectionNumbers* numbers) const;
   void NameLane(int index, LaneNumbers* lane) const;
   bool HasWorkForCaller() const;
   bool absent(int lane) const { return healing_ != nullptr && healing_->lanes().absent(lane); }

@@ -1,11 +1,20 @@
 #include "net_socket/comm/failure_report.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "common/clock.h"
+#include "common/interface_states.h"
+#include "common/status.h"
+#include "common/tcp_info.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/comm/tuning.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
 namespace {
@@ -26,6 +35,24 @@ const LaneSocket& SocketOf(const Trouble& trouble) {
 std::string ShortId(const ConnectionSetup& setup) {
   const auto& id = setup.connection_id;
   return absl::StrFormat("%02x%02x%02x%02x", id[8], id[9], id[10], id[11]);
+}
+
+bool Established(int fd) {
+  TcpInfo info;
+  return fd >= 0 && ReadTcpInfo(fd, &info) && info.established;
+}
+
+bool AnyEstablished(const ConnectionSetup& setup, const LaneTable* lanes, int but) {
+  for (int lane = 0; lane < setup.lane_count(); ++lane) {
+    if (lane != but && setup.made(lane, lanes) && Established(setup.lane_fd(lane))) return true;
+  }
+  return false;
+}
+
+bool HealthHeard(const ConnectionSetup& setup) {
+  LaneTcpInfo info;
+  if (setup.health == nullptr || !setup.health->socket().ReadTcp(&info)) return false;
+  return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * tuning::kHealthHeardPercent / 100;
 }
 
 }  // namespace
@@ -50,6 +77,78 @@ std::string CauseLine(const Trouble& trouble) {
                       trouble.role, trouble.setup->device, LaneText(trouble), trouble.what);
   text.resize(std::min(text.size(), kCauseBytesMax));
   return text;
+}
+
+bool ProcessGone(const ConnectionSetup& setup, const LaneTable* lanes) {
+  if (setup.health == nullptr) return false;
+  return setup.health->socket().PeerVanished() ||
+         (setup.health->socket().WasReset() && !AnyEstablished(setup, lanes, kNoLane));
+}
+
+std::string PeerName(const ConnectionSetup& setup) {
+  std::string name = setup.health == nullptr ? "" : setup.health->waits().peer_name();
+  return name.empty() ? setup.lanes[0].peer.HostString() : name;
+}
+
+std::string DownInterface(const ConnectionSetup& setup, const LaneTable* lanes) {
+  for (int lane = 0; lane < setup.lane_count(); ++lane) {
+    if (!setup.made(lane, lanes)) continue;
+    const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;
+    std::string down = setup.runtime->interfaces->Down(local, MonotonicNanos());
+    if (!down.empty()) return down;
+  }
+  return "";
+}
+
+Verdict VerdictOfFailure(const ConnectionSetup& setup, const LaneTable* lanes, const absl::Status& status, int lane) {
+  FailureEvidence evidence;
+  if (!absl::IsUnavailable(status)) return {};  // A shortage or a misuse here: its text says all.
+  evidence.error = StatusErrno(status);
+  evidence.garbage = KindOf(status) == FailureKind::kGarbage;
+  evidence.process_gone = ProcessGone(setup, lanes);
+  if (KindOf(status) == FailureKind::kLarge) evidence.stuck = Stuck::kSilent;
+  if (KindOf(status) == FailureKind::kResets) evidence.stuck = Stuck::kReset;
+  evidence.silent = KindOf(status) == FailureKind::kSilence || IsSilentErrno(evidence.error);
+  evidence.health_heard = HealthHeard(setup);
+  evidence.others_up = AnyEstablished(setup, lanes, lane);
+  if (evidence.silent) evidence.down = DownInterface(setup, lanes);
+  evidence.here = ThisProcessName();
+  evidence.there = PeerName(setup);
+  return JudgeFailure(evidence);
+}
+
+std::string VerdictPrefix(const Verdict& verdict) {
+  if (verdict.cause == Cause::kNone) return "";
+  std::string text =
+      absl::StrCat(kVerdictMark, CauseName(verdict.cause), ": ", verdict.culprit, ": ", CauseWords(verdict.cause));
+  if (!verdict.evidence.empty()) absl::StrAppend(&text, " (", verdict.evidence, ")");
+  return text + "; ";
+}
+
+Verdict VerdictIn(absl::string_view line) {
+  Verdict verdict;
+  const size_t at = line.find(kVerdictMark);
+  if (at == absl::string_view::npos) return verdict;
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(line.substr(at + kVerdictMark.size()), absl::MaxSplits(": ", 2));
+  for (int i = 1; i < kCauses && words.size() > 1; ++i) {
+    if (words[0] == CauseName(static_cast<Cause>(i))) verdict.cause = static_cast<Cause>(i);
+  }
+  if (verdict.cause != Cause::kNone) verdict.culprit = std::string(words[1]);
+  return verdict;
+}
+
+// Lanes of a fused device go by several paths.
+std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Stuck stuck) {
+  if (stuck != Stuck::kNone) return VerdictPrefix(JudgeStuck({stuck, ThisProcessName(), PeerName(setup)}));
+  bool apart = false;
+  for (int lane = 0; lane < setup.lane_count(); ++lane) {
+    const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;
+    apart = apart || (lanes.made(lane) && !local.SameHostAddress(setup.lanes[0].local));
+  }
+  Verdict verdict{apart ? Cause::kPathDead : Cause::kFlowDropped};
+  verdict.culprit = PathBetween(std::string(ThisProcessName()), PeerName(setup));
+  return VerdictPrefix(verdict);
 }
 
 }  // namespace tcpx

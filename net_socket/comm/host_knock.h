@@ -3,8 +3,7 @@
 // Purpose: a firewall that drops flows lets a new one through; a host that is gone answers nothing. A port that refuses
 //          is an answer of the host's kernel as well. One question serves all connections on the same path, and few
 //          are under way at once, however many connections and hosts are silent.
-// Threads: one at a time.
-// Units:   nanoseconds of MonotonicNanos.
+// Threads: one at a time. Units: nanoseconds of MonotonicNanos.
 // Errors:  what can't be asked has no answer; it is asked again at the next look.
 #pragma once
 

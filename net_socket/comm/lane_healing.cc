@@ -2,8 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -124,9 +122,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   if (!first) return true;
   // Perhaps only this end knows: the sender, which dials, then learns it. A sender's own end would count as
   // unacknowledged.
-  if (direction_ == Direction::kReceive) {
-    shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);
-  }
+  if (direction_ == Direction::kReceive) shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);
   setup_->runtime->reactor.Post([owner = owner_, lane] { owner.With([lane](Owner* one) { one->LaneLost(lane); }); });
   return true;
 }

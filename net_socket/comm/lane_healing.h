@@ -3,8 +3,7 @@
 // Purpose: a thread that moves a lane, or watches it, reports its loss here; the first report of each is logged, shown
 //          to the peer, and passed to the connection in the reactor, which there dials again (the sender) or waits for
 //          that (the receiver). It ends for good when the peer has left or this end is closed.
-// Threads: any.
-// Lifetime: borrows the setup. Errors: none.
+// Threads: any. Lifetime: borrows the setup. Errors: none.
 #pragma once
 
 #include <atomic>

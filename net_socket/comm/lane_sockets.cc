@@ -8,7 +8,6 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/nic/lane_budget.h"
 
 namespace tcpx {
 
@@ -21,12 +20,8 @@ LaneSockets::LaneSockets(ConnectionSetup* setup, Direction direction, const Tie&
       healing_(healing),
       failure_(failure),
       mutex_(mutex) {
-  if (setup->piloted) EnterOpenLanes();
-}
-
-LaneSockets::~LaneSockets() = default;
-
-void LaneSockets::EnterOpenLanes() {
+  if (!setup->piloted) return;
+  // Where lanes come and go each has its own part of the budget.
   open_lanes_ = std::make_unique<OpenLanes>(setup_->runtime->lane_budget.get());
   for (size_t lane = 1; lane < setup_->lanes.size(); ++lane) {
     if (setup_->lanes[lane].fd.valid()) open_lanes_->Open(lane);

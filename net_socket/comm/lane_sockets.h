@@ -2,8 +2,7 @@
 //
 // Purpose: a new socket for a lane is handed over here (SocketTaker). A lane of a progress thread takes it in that
 //          thread, another one under the comm's mutex, which is only tried.
-// Threads: the reactor; the connection's link is held.
-// Lifetime: owned by its comm; borrows all that it is given.
+// Threads: the reactor; the connection's link is held. Lifetime: owned by its comm; borrows all that it is given.
 // Errors:  to the connection's failure.
 #pragma once
 
@@ -13,12 +12,11 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/end_lanes.h"
 #include "net_socket/comm/redialler.h"
+#include "net_socket/nic/lane_budget.h"
 
 namespace tcpx {
 
-class OpenLanes;
-
-class LaneSockets final : public SocketTaker, public LaneMover {
+class LaneSockets final : public SocketTaker {
  public:
   // Whose sockets they are.
   class Owner {
@@ -36,7 +34,6 @@ class LaneSockets final : public SocketTaker, public LaneMover {
   // `healing` null: no lane gets another socket.
   LaneSockets(ConnectionSetup* setup, Direction direction, const Tie& tie, Owner* owner, LaneHealing* healing,
               ConnectionFailure* failure, Mutex* mutex);
-  ~LaneSockets();
 
   // Once the lanes are there.
   void Serve(EndLanes* lanes) { lanes_ = lanes; }
@@ -44,11 +41,10 @@ class LaneSockets final : public SocketTaker, public LaneMover {
   void KickAll();
 
   Handover TakeSocket(int lane, SocketOffer* offer) override;
-  Handover HandOver(int lane, SocketOffer* offer) override;
+  // The same, without a word to others that the lane goes on: one of a progress thread takes `offer` soon, another now.
+  Handover HandOver(int lane, SocketOffer* offer);
 
  private:
-  // Where lanes come and go each has its own part of the budget.
-  void EnterOpenLanes();
   Handover Open(int lane, SocketOffer* offer);
   // Where a stream goes on: of SocketOffer, what it says, and what it is answered.
   struct Place {

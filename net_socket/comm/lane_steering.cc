@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "common/clock.h"
@@ -96,7 +95,7 @@ bool LaneSteering::CloseSocket(int lane) {
   offer.done = [reactor = &parts_.setup->runtime->reactor, self = self_, lane, socket](uint64_t) {
     reactor->Post([self, lane, socket] { self.With([lane](LaneSteering* one) { one->Closed(lane); }); });
   };
-  return parts_.mover->HandOver(lane, &offer) == Handover::kTaken;
+  return parts_.sockets->HandOver(lane, &offer) == Handover::kTaken;
 }
 
 // Before, the lane might have been opened again while it still had its old socket.

@@ -2,9 +2,7 @@
 //
 // Purpose: the pilot (lane_pilot.h) decides by what the lanes see, and knows no socket. Here its orders become dials,
 //          and the ends of lanes: one that is closed drains first, then keeps a socket of no use in its place.
-// Threads: the reactor.
-// Lifetime: owned by its sending end.
-// Units:   bytes, bytes per second.
+// Threads: the reactor. Lifetime: owned by its sending end. Units: bytes, bytes per second.
 // Errors:  to the connection's failure.
 #pragma once
 

@@ -15,11 +15,6 @@ LaneTable::LaneTable(Direction direction, const std::vector<bool>& have_sockets)
   }
 }
 
-LaneState LaneTable::state(int lane) const {
-  MutexLock lock(mutex_);
-  return at(lane).state;
-}
-
 bool LaneTable::AnyLost() const {
   MutexLock lock(mutex_);
   return AnyLostLocked();
@@ -33,16 +28,6 @@ bool LaneTable::AnyLostLocked() const {
 int64_t LaneTable::lost_since_ns(int lane) const {
   MutexLock lock(mutex_);
   return at(lane).state == LaneState::kLost ? at(lane).lost_ns : 0;
-}
-
-int64_t LaneTable::none_since_ns() const {
-  MutexLock lock(mutex_);
-  return none_since_ns_;
-}
-
-ConnectionCounts LaneTable::tally() const {
-  MutexLock lock(mutex_);
-  return tally_;
 }
 
 bool LaneTable::Move(int lane, LaneState from, LaneState to) {
@@ -115,16 +100,6 @@ bool LaneTable::PeerLeft(const std::vector<uint64_t>& taken) {
   if (taken.size() == entries_.size()) taken_at_end_ = taken;
   peer_left_.store(true, std::memory_order_release);
   return AnyLostLocked();
-}
-
-std::vector<uint64_t> LaneTable::TakenAtEnd() const {
-  MutexLock lock(mutex_);
-  return taken_at_end_;
-}
-
-void LaneTable::End() {
-  MutexLock lock(mutex_);
-  ended_.store(true, std::memory_order_release);
 }
 
 }  // namespace tcpx

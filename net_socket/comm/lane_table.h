@@ -56,7 +56,10 @@ class LaneTable {
   // `have_sockets` by lane.
   LaneTable(Direction direction, const std::vector<bool>& have_sockets);
 
-  LaneState state(int lane) const;
+  LaneState state(int lane) const {
+    MutexLock lock(mutex_);
+    return at(lane).state;
+  }
   bool up(int lane) const { return IsUp(state(lane)); }
   bool lost(int lane) const { return state(lane) == LaneState::kLost; }
   bool absent(int lane) const { return IsAbsent(state(lane)); }
@@ -66,9 +69,15 @@ class LaneTable {
   // Since when the lane is lost; 0: it is not.
   int64_t lost_since_ns(int lane) const;
   // Since when no lane has been up; 0: one is.
-  int64_t none_since_ns() const;
+  int64_t none_since_ns() const {
+    MutexLock lock(mutex_);
+    return none_since_ns_;
+  }
   // What has happened to the lanes so far.
-  ConnectionCounts tally() const;
+  ConnectionCounts tally() const {
+    MutexLock lock(mutex_);
+    return tally_;
+  }
 
   // The lane needs another socket: its own died, or is let go. kKnown: it was lost before. kRefused: it gets none.
   Loss Lose(int lane, Why why, int64_t now_ns);
@@ -91,9 +100,15 @@ class LaneTable {
   // True: a lane is lost.
   bool PeerLeft(const std::vector<uint64_t>& taken);
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
-  std::vector<uint64_t> TakenAtEnd() const;
+  std::vector<uint64_t> TakenAtEnd() const {
+    MutexLock lock(mutex_);
+    return taken_at_end_;
+  }
   // This end closes: no lane comes back, and nobody is in WithLanes, nor will be.
-  void End();
+  void End() {
+    MutexLock lock(mutex_);
+    ended_.store(true, std::memory_order_release);
+  }
   // Calls it, unless the end has come. False: it has.
   template <typename Function>
   bool WithLanes(Function function) {

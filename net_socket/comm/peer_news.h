@@ -1,7 +1,6 @@
 // peer_news.h: what the health socket tells one connection of its peer, and asks it.
 //
-// Threads: as HealthUser says.
-// Lifetime: owned by its comm; borrows all that it is given.
+// Threads: as HealthUser says. Lifetime: owned by its comm; borrows all that it is given.
 // Errors:  to the connection's failure.
 #pragma once
 

@@ -31,9 +31,7 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
       const char* wrong = credits_->Announce(header, body.data());
       if (wrong != nullptr) return GarbageError(wrong);
     }
-    if (header.kind == FrameKind::kError) {
-      return PeerError(CauseText(body));
-    }
+    if (header.kind == FrameKind::kError) return PeerError(CauseText(body));
     return absl::OkStatus();
   });
 }
@@ -180,8 +178,6 @@ bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
   Report(std::move(status), 0, end);
   return false;
 }
-
-void PeerWatch::Stop() { tie_.Cut(); }
 
 void PeerWatch::Report(absl::Status status, int lane, SocketEnd end) {
   owner_.With([&](Owner* owner) {

@@ -6,8 +6,7 @@
 //          only once the peer has ended it.
 // Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the closing thread, after
 //          which the owner is never touched.
-// Lifetime: destroyed in the reactor, after the descriptors were unwatched (by LingeringSockets).
-// Errors:  to PeerGone.
+// Lifetime: destroyed in the reactor, after the descriptors were unwatched (by LingeringSockets). Errors: to PeerGone.
 #pragma once
 
 #include <atomic>
@@ -84,7 +83,7 @@ class PeerWatch {
 
   // By lane; below 0: a lane without a socket yet.
   void StartInLoop(Reactor* reactor, const std::vector<int>& fds, std::vector<std::unique_ptr<Opener>> openers);
-  void Stop();
+  void Stop() { tie_.Cut(); }
 
   // The lane is to get another socket: reads what came on this one. How much of them came on the lane so far, modulo
   // 2^32, where credits are expected; an error where the peer reports one, or what came is not the peer's.

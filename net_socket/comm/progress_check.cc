@@ -1,7 +1,6 @@
 #include "net_socket/comm/progress_check.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +8,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/connection_setup.h"
-#include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"
 #include "net_socket/health/cpu_shortage.h"
@@ -106,14 +105,8 @@ void ProgressCheck::NoteSlow(const Verdict& verdict, int64_t now_ns) {
 }
 
 Verdict ProgressCheck::PaceVerdict(size_t lane, bool slow) const {
-  PaceEvidence evidence;
   const LaneSegments share = losses_.share(lane);
-  evidence.segments = share.sent;
-  evidence.retransmitted = share.retransmitted;
-  evidence.slow = slow;
-  evidence.here = ThisProcessName();
-  evidence.there = PeerName(*setup_);
-  return JudgePace(evidence);
+  return JudgePace({share.sent, share.retransmitted, slow, std::string(ThisProcessName()), PeerName(*setup_)});
 }
 
 void ProgressCheck::LookAtLosses(int64_t now_ns) {
@@ -150,8 +143,7 @@ void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   }
   if (short_since_ns_ == 0) short_since_ns_ = now_ns;
   if (now_ns - short_since_ns_ < long_ns) return;
-  Verdict verdict;
-  verdict.cause = Cause::kNoCpu;
+  Verdict verdict{Cause::kNoCpu};
   verdict.culprit = ThisProcessName();
   verdict.evidence = absl::StrCat("one was ready to run, and had no CPU, for ", percent, " % of the time");
   NoteSlow(verdict, now_ns);
@@ -164,7 +156,7 @@ void ProgressCheck::LookAtPaces(int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
   if (long_ns == 0) return;
   for (const SlowLane& slow : slowness_.Look(end_->Paces(), now_ns, long_ns)) {
-    slow_lanes_ = slow_lanes_ + 1;
+    slow_lanes_.Add();
     const std::string text = absl::StrFormat(
         "a slow lane: %.1f MB/s for %.1f s, where its connection's lanes do %.1f; it is given less to carry; look at "
         "the path of this flow (a bad link, a crowded queue, a limit per flow)",

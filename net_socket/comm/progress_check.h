@@ -2,16 +2,13 @@
 //
 // Purpose: a lane that nobody answers fails the connection (lane_liveness.h), as do requests that stall while the
 //          peer has ended; requests that only stall, and lanes that are slow for long, are reported in the log.
-// Threads: the reactor; PeerEnded and slow_lanes from any.
-// Lifetime: borrows all three, which outlive it.
-// Units:   nanoseconds of MonotonicNanos.
-// Errors:  to the connection's failure.
+// Threads: the reactor; PeerEnded and slow_lanes from any. Lifetime: borrows all three, which outlive it.
+// Units: nanoseconds of MonotonicNanos. Errors: to the connection's failure.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"

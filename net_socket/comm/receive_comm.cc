@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/numeric/bits.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/health/lane_liveness.h"
-#include "net_socket/message/memory_region.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/units.h"
 
 namespace tcpx {
 namespace {
@@ -30,7 +28,8 @@ size_t LlStepBytes(const Options& options) {
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
       requests_(this, kRequestsMax),
-      table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
+      table_(absl::bit_ceil(static_cast<size_t>(requests_.count() * this->setup().max_receives)),
+             this->setup().max_receives > 1),
       lanes_(&this->setup(), &failure(), healing(), &table_) {
   Begin(&lanes_, static_cast<int>(table_.slots()));
 }
@@ -45,7 +44,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
   }
   if (early_count_ > 0) Reclaim();
-  if (!table_.HasRoom(args.count) || !lanes_.express().MayAnnounce()) return absl::OkStatus();
+  if (!table_.HasRoom(args.count) || !lanes_.express().records().HasRoom()) return absl::OkStatus();
   ReceiveRequest* slot = requests_.Take();
   if (slot == nullptr) return absl::OkStatus();
   Post(args, slot);
@@ -84,7 +83,7 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 // they are LL: there their size decides.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
-  const bool sealed = lanes_.express().sealed();
+  const bool sealed = lanes_.express().records().sealed();
   const bool hinted = setup().runtime->options.nccl_optional_recv && (args.knows_hint || !sealed);
   const bool grouped_ll = sealed && args.count > 1 && args.bytes[member] <= LlStepBytes(setup().runtime->options);
   way.flag_lines = args.optional_completion || (args.count == 1 && !hinted) || grouped_ll;
@@ -110,9 +109,7 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   if (!mutex_.try_lock()) return absl::OkStatus();
   MutexLock lock(mutex_, std::adopt_lock);
   ReceiveRequest* slot = static_cast<ReceiveRequest*>(request);
-  if (!slot->in_use || slot->early) {
-    return absl::FailedPreconditionError("test: the request was reported done before");
-  }
+  if (!slot->in_use || slot->early) return absl::FailedPreconditionError("test: the request was reported done before");
   bool may_report = MayReport(*slot);
   if (!may_report) {
     if (numbers_.times() != nullptr) numbers_.times()->Called();
@@ -209,8 +206,7 @@ void ReceiveComm::Reclaim() {
 }
 
 bool ReceiveComm::InFlight(const MemoryRegion* region) {
-  for (int i = 0; i < requests_.count(); ++i) {
-    const ReceiveRequest& request = requests_.slot(i);
+  for (const ReceiveRequest& request : requests_) {
     if (!request.in_use || request.landed()) continue;
     if (region == nullptr && request.receives[0]->idle()) continue;
     if (region == nullptr) return true;

@@ -4,31 +4,15 @@
 
 #include <utility>
 
-#include "net_socket/comm/runtime.h"
-
 namespace tcpx {
-namespace {
-
-ExpressReceiveLane::Settings ExpressOf(const ConnectionSetup& setup) {
-  ExpressReceiveLane::Settings settings;
-  settings.fd = setup.lane_fd(0);
-  settings.path = setup.path();
-  settings.heals = setup.heals;
-  settings.sealed = setup.runtime->options.encrypt;
-  settings.announces = setup.max_receives > 1;
-  return settings;
-}
-
-}  // namespace
 
 ReceiveLanes::ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing* healing, Destination* destination)
-    : EndLanes(setup->runtime->pool == nullptr),
-      setup_(setup),
-      owner_(owner),
+    : LanesOf(setup, owner,
+              ExpressReceiveLane::Settings{setup->lane_fd(0), setup->path(), setup->heals,
+                                           setup->runtime->options.encrypt, setup->max_receives > 1},
+              &setup->seals(0), destination, &setup->runtime->stages),
       healing_(healing),
-      destination_(destination),
-      express_(owner, ExpressOf(*setup), &setup->seals(0), destination, &setup->runtime->stages),
-      bulk_(static_cast<size_t>(setup->lane_count() - 1)) {
+      destination_(destination) {
   for (int lane = 1; lane < setup->lane_count(); ++lane) {
     if (setup->lane_fd(lane) < 0) continue;
     Make(lane);
@@ -38,17 +22,13 @@ ReceiveLanes::ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing
 }
 
 void ReceiveLanes::Make(int lane) {
-  ReceiveStream::Settings settings;
-  settings.fd = setup_->lane_fd(lane);
-  settings.lane = lane;
-  settings.opened = complete_;
   // A sender whose lanes heal awaits acknowledgements on the same host, too.
-  settings.acks_at_once = !setup_->path().delays_acks || setup_->heals;
+  const bool acks_at_once = !setup_->path().delays_acks || setup_->heals;
+  const ReceiveStream::Settings settings{setup_->lane_fd(lane), lane, complete_, acks_at_once};
   auto made = std::make_unique<BulkReceiveLane>(owner_, settings, destination_, &setup_->runtime->stages);
-  made->OpenBy(std::move(setup_->seals(lane).opener));
+  made->stream().intake().OpenBy(std::move(setup_->seals(lane).opener));
   setup_->seals(lane).sealer = nullptr;  // It says nothing.
-  bulk_[static_cast<size_t>(lane) - 1] = std::move(made);
-  if (!caller_driven()) setup_->runtime->pool->Attach(bulk(lane), setup_->device);
+  Enter(lane, std::move(made));
 }
 
 absl::Status ReceiveLanes::Replace(int lane, SocketOffer offer) {
@@ -81,28 +61,15 @@ void ReceiveLanes::WakeStarved() {
   }
 }
 
-bool ReceiveLanes::AllEnded() const {
+bool ReceiveLanes::Any(bool ended) const {
   for (int lane = 0; lane < setup_->lane_count(); ++lane) {
-    if (stream(lane) != nullptr && !stream(lane)->ended()) return false;
-  }
-  return true;
-}
-
-bool ReceiveLanes::AnyEnded() const {
-  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
-    if (stream(lane) != nullptr && stream(lane)->ended()) return true;
+    if (stream(lane) != nullptr && stream(lane)->ended() == ended) return true;
   }
   return false;
 }
 
-void ReceiveLanes::Quiesce() {
-  for (auto& lane : bulk_) {
-    if (lane != nullptr) ProgressPool::Detach(lane.get());
-  }
-}
-
 void ReceiveLanes::TellPeer(absl::string_view why) {
-  express_.SendError(why);
+  express_.records().SendError(why);
   for (int lane = 1; lane < setup_->lane_count(); ++lane) shutdown(setup_->lane_fd(lane), SHUT_WR);
 }
 

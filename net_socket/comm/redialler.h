@@ -3,9 +3,7 @@
 // Purpose: the seam to connect, which dials. A lane that was lost is dialled until it is there, or until its peer is
 //          known to be gone; its connection hears of that: TakeSocket, or LaneGone. If the lane's interface is
 //          out, LeavesPath is asked. A lane that uses another path than its own returns to that later: LetsGo.
-// Threads: the reactor.
-// Lifetime: shared by its connection; may go anywhere after CloseInLoop.
-// Errors:  to LaneGone.
+// Threads: the reactor. Lifetime: shared by its connection; may go anywhere after CloseInLoop. Errors: to LaneGone.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +24,6 @@ class SocketTaker {
 
  protected:
   ~SocketTaker() = default;
-};
-
-// The same, without a word to others that the lane goes on. The connection's link is held.
-class LaneMover {
- public:
-  // A lane of a progress thread takes `offer` soon, another one now.
-  virtual Handover HandOver(int lane, SocketOffer* offer) = 0;
-
- protected:
-  ~LaneMover() = default;
 };
 
 // Why a lane may change sockets although its own is open.

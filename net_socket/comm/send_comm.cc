@@ -5,21 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/numeric/bits.h"
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/comm/tuning.h"
-#include "net_socket/message/memory_region.h"
-#include "net_socket/message/ring_size.h"
 
 namespace tcpx {
-namespace {
-
-// A request that was done for less before it was tested has not waited for its test.
-constexpr int64_t kWorthALookNs = 10 * kMillisecond;
-
-}  // namespace
 
 SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
@@ -47,7 +40,8 @@ SenderParts SendComm::Parts() {
 }
 
 size_t SendComm::PostedMax() const {
-  return RingSize(requests_.count() + (setup().runtime->gpu != nullptr ? GpuAllowance::kSlots : 0));
+  const int slots = setup().runtime->gpu != nullptr ? GpuAllowance::kSlots : 0;
+  return absl::bit_ceil(static_cast<size_t>(requests_.count() + slots));
 }
 
 SendComm::~SendComm() {
@@ -114,12 +108,13 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   SendRequest* slot = requests_.Take();
   if (slot == nullptr) return nullptr;
   uint64_t sequence = 0;
-  if (!NextSequence(args.tag, &sequence)) {
+  const bool grouped = setup().max_receives > 1;
+  if (grouped && !watch_->TakeCredit(args.tag, &sequence)) {
     requests_.Give(slot);
     if (numbers_.times() != nullptr) numbers_.times()->Refused();
     return nullptr;
   }
-  slot->sequence = sequence;
+  slot->sequence = grouped ? sequence : next_sequence_++;
   slot->data = static_cast<const char*>(args.data);
   slot->bytes = args.bytes;
   slot->message_bytes = args.bytes;
@@ -133,12 +128,6 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
     slot->last_ns = 0;
   }
   return slot;
-}
-
-bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
-  if (setup().max_receives > 1) return watch_->TakeCredit(tag, sequence);
-  *sequence = next_sequence_++;
-  return true;
 }
 
 void SendComm::MoveAll() {
@@ -173,12 +162,13 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
 }
 
 int64_t SendComm::DoneSince(const SendRequest& asked) const {
+  // A request that was done for less before it was tested has not waited for its test.
+  constexpr int64_t kWorthALookNs = 10 * kMillisecond;
   int64_t since_ns = asked.last_ns;
   if (requests_.in_use() == 1 || since_ns == 0 || CoarseMonotonicNanos() - since_ns < kWorthALookNs) {
     return requests_.in_use() == 1 ? since_ns : 0;
   }
-  for (int i = 0; i < requests_.count(); ++i) {
-    const SendRequest& request = requests_.slot(i);
+  for (const SendRequest& request : requests_) {
     if (!request.in_use) continue;
     if (!request.done()) return 0;
     since_ns = std::max<int64_t>(since_ns, request.last_ns);
@@ -253,8 +243,7 @@ void SendComm::PeerLeft() { PeerGone(absl::UnavailableError("the peer closed the
 
 Flight SendComm::FlightNow() const {
   Flight flight;
-  for (int i = 0; i < requests_.count(); ++i) {
-    const SendRequest& request = requests_.slot(i);
+  for (const SendRequest& request : requests_) {
     const uint64_t left = request.left.load(std::memory_order_relaxed);
     if (left == 0) continue;
     const uint64_t sequence = request.sequence;
@@ -267,8 +256,7 @@ Flight SendComm::FlightNow() const {
 }
 
 bool SendComm::InFlight(const MemoryRegion* region) {
-  for (int i = 0; i < requests_.count(); ++i) {
-    const SendRequest& request = requests_.slot(i);
+  for (const SendRequest& request : requests_) {
     if (!request.in_use || request.done()) continue;
     if (region == nullptr || region->UsedBy(request.region, request.data, request.bytes)) return true;
   }

@@ -65,7 +65,6 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   size_t PostedMax() const;
   // Null: no slot, or no credit.
   SendRequest* Prepare(const SendArgs& args) TCPX_REQUIRES(mutex_);
-  bool NextSequence(int32_t tag, uint64_t* sequence) TCPX_REQUIRES(mutex_);
   // A message, or a staged part of one.
   void PostToLanes(SendRequest* request) TCPX_REQUIRES(mutex_);
   void PostStaged(SendRequest* request, bool on_gpu) TCPX_REQUIRES(mutex_);

@@ -3,33 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "net_socket/comm/runtime.h"
-
 namespace tcpx {
-namespace {
-
-ExpressSendLane::Settings ExpressSettings(const ConnectionSetup& setup, size_t posted_max, bool seals) {
-  ExpressSendLane::Settings settings;
-  settings.fd = setup.lane_fd(0);
-  settings.posted_max = posted_max;
-  settings.pads_lone_frames = setup.path().pads_lone_frames;
-  settings.heals = setup.heals;
-  settings.seals = seals;
-  return settings;
-}
-
-}  // namespace
 
 SendLanes::SendLanes(ConnectionSetup* setup, LaneOwner* owner, size_t posted_max, const LaneRates::Settings& rates)
-    : EndLanes(setup->runtime->pool == nullptr),
-      setup_(setup),
-      owner_(owner),
-      seals_(setup->runtime->options.encrypt || setup->seals(0).sealer != nullptr),
-      express_(owner, ExpressSettings(*setup, posted_max, seals_)),
+    : LanesOf(setup, owner,
+              ExpressSendLane::Settings{setup->lane_fd(0), posted_max, setup->path().pads_lone_frames, setup->heals,
+                                        setup->runtime->options.encrypt || setup->seals(0).sealer != nullptr}),
       rates_(rates),
-      idle_(std::max(setup->lane_count() - 1, 1)),
-      bulk_(static_cast<size_t>(setup->lane_count() - 1)) {
-  express_.SealBy(std::move(setup->seals(0).sealer));
+      idle_(std::max(setup->lane_count() - 1, 1)) {
+  express_.stream().SealBy(std::move(setup->seals(0).sealer));
   if (bulk_.empty()) return;
   const Options& options = setup->runtime->options;
   striper_ = std::make_unique<Striper>(posted_max, Striper::Limits{static_cast<size_t>(options.chunk_bytes_min),
@@ -44,18 +26,15 @@ void SendLanes::Make(int lane) {
   BulkSendLane::Settings settings;
   settings.fd = setup_->lane_fd(lane);
   settings.lane = lane;
-  settings.paced_by_rate = setup_->path().paced_by_rate;
+  settings.pace = {setup_->path().paced_by_rate, options.chunk_bytes, options.chunk_bytes_min};
   settings.zero_copy = setup_->path().zero_copy;
-  settings.chunk_bytes = options.chunk_bytes;
-  settings.chunk_bytes_min = options.chunk_bytes_min;
   settings.heals = setup_->heals;
-  settings.seals = seals_;
-  auto& made = bulk_[static_cast<size_t>(lane) - 1];
-  made = std::make_unique<BulkSendLane>(owner_, settings, striper_.get(), &rates_, &idle_,
-                                        setup_->runtime->busy_lanes.get());
-  made->SealBy(std::move(setup_->seals(lane).sealer));
+  settings.seals = express_.stream().seals();
+  auto made = std::make_unique<BulkSendLane>(owner_, settings, striper_.get(), &rates_, &idle_,
+                                             setup_->runtime->busy_lanes.get());
+  made->stream().SealBy(std::move(setup_->seals(lane).sealer));
   idle_.Enter(lane - 1, made.get());
-  if (!caller_driven()) setup_->runtime->pool->Attach(made.get(), setup_->device);
+  Enter(lane, std::move(made));
 }
 
 void SendLanes::Post(SendRequest* request, bool lone) {
@@ -77,24 +56,22 @@ void SendLanes::Drive() {
 }
 
 absl::Status SendLanes::Replace(int lane, SocketOffer offer) {
-  return lane == 0 ? express_.Replace(std::move(offer)) : bulk(lane)->Replace(std::move(offer));
+  return lane == 0 ? express_.stream().Replace(std::move(offer)) : bulk(lane)->Replace(std::move(offer));
 }
 
 void SendLanes::Quiesce() {
   idle_.Close();
-  for (auto& lane : bulk_) {
-    if (lane != nullptr) ProgressPool::Detach(lane.get());
-  }
+  LanesOf::Quiesce();
 }
 
 void SendLanes::PeerClosed(const std::vector<uint64_t>& taken) {
-  if (!taken.empty()) express_.PeerTook(taken[0]);
+  if (!taken.empty()) express_.stream().PeerTook(taken[0]);
   if (std::exchange(peer_closed_, true)) return;
   for (size_t i = 0; i < bulk_.size(); ++i) {
     if (bulk_[i] == nullptr) continue;
     const uint64_t had = taken.empty() ? 0 : taken[i + 1];
     if (caller_driven()) {
-      bulk_[i]->PeerTook(had);
+      bulk_[i]->stream().PeerTook(had);
     } else {
       bulk_[i]->PeerClosed(had);
       ProgressPool::Kick(bulk_[i].get());
@@ -106,7 +83,7 @@ std::vector<LanePace> SendLanes::Paces() const {
   std::vector<LanePace> paces;
   for (size_t i = 0; i < bulk_.size(); ++i) {
     const int lane = static_cast<int>(i);
-    const uint64_t sent = bulk_[i] == nullptr ? 0 : bulk_[i]->bytes_sent();
+    const uint64_t sent = bulk_[i] == nullptr ? 0 : bulk_[i]->stream().counts().bytes.get();
     paces.push_back({rates_.Get(lane), sent, !rates_.piloted() || rates_.Carries(lane)});
   }
   return paces;

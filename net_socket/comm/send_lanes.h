@@ -1,12 +1,7 @@
 // send_lanes.h: the lanes of a sending end, and what they share.
 //
-// Purpose: a message goes to lane 0 or to the bulk lanes, which belong to the progress pool or, without one, to the
-//          calling thread too. Which lanes have a socket is LaneTable's to say; here is what moves them.
-// Threads: Post, Drive, Quiesce and PeerClosed by the calling thread, under the comm's mutex; EndLanes as it says; bulk
-//          in the reactor.
-// Lifetime: borrows the setup and the owner, which outlive it. Quiesce comes before the destructor.
-// Units:   bytes, bytes per second.
-// Errors:  to LaneOwner, or as said.
+// Purpose: a message goes to lane 0 or to the bulk lanes.
+// Threads, Lifetime: as LanesOf; bulk in the reactor. Units: bytes, bytes per second. Errors: to LaneOwner, or as said.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/end_lanes.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/send/bulk_send_lane.h"
@@ -24,51 +18,37 @@
 
 namespace tcpx {
 
-class SendLanes final : public EndLanes {
+class SendLanes final : public LanesOf<ExpressSendLane, BulkSendLane, SendStream> {
  public:
   // With the lanes that have a socket. `posted_max`: messages, and staged parts of them, at once.
   SendLanes(ConnectionSetup* setup, LaneOwner* owner, size_t posted_max, const LaneRates::Settings& rates);
+  ~SendLanes() { bulk_.clear(); }  // They borrow what is here.
 
   // A message, or a staged part of one. `lone`: no other request is unfinished.
   void Post(SendRequest* request, bool lone);
   // Moves what the calling thread moves.
   void Drive();
-  // Returns once no thread but the caller's touches the lanes. May be called again.
   void Quiesce();
   // The peer has closed. By lane, how much of its stream the peer had; empty: it does not say. Bulk lanes say
   // themselves whether anything was missing; lane 0's is taken note of.
   void PeerClosed(const std::vector<uint64_t>& taken);
 
-  ExpressSendLane& express() { return express_; }
   LaneRates& rates() { return rates_; }
-
-  BulkSendLane* bulk(int lane) const { return bulk_[static_cast<size_t>(lane) - 1].get(); }
   // True exactly when the message goes to the bulk lanes.
   bool IsBulk(const SendRequest& request) const {
     return striper_ != nullptr && request.message_bytes > setup_->express_bytes;
   }
   void Make(int lane) override;
   absl::Status Replace(int lane, SocketOffer offer) override;
-  const LaneCounts* counts(int lane) const override {
-    if (lane == 0) return &express_.counts();
-    return bulk(lane) == nullptr ? nullptr : &bulk(lane)->counts();
-  }
   int64_t pace(int lane) const override { return lane == 0 ? 0 : rates_.Get(lane - 1); }
   bool holds(int) const override { return false; }
   // The paces of all bulk lanes. From any thread.
   std::vector<LanePace> Paces() const;
 
  private:
-  PoolLane* Mover(int lane) const override { return bulk(lane); }
-
-  ConnectionSetup* const setup_;
-  LaneOwner* const owner_;
-  const bool seals_;  // nothing is sent in the clear
-  ExpressSendLane express_;
   std::unique_ptr<Striper> striper_;  // null with a single lane
   LaneRates rates_;
   IdleLanes idle_;
-  std::vector<std::unique_ptr<BulkSendLane>> bulk_;  // null: a lane without a socket yet
   size_t first_pumped_ = 0;
   bool peer_closed_ = false;  // the bulk lanes know it
 };

@@ -4,8 +4,7 @@
 //          network, or that the peer says it can't be heard on, has another socket tried in addition to its own, and
 //          lets its own go only once that has found the peer.
 // Threads: the reactor; the connection's link is held. PeerIsUnheard by the reader of the health socket.
-// Lifetime: owned by its sending end.
-// Units:   nanoseconds of MonotonicNanos.
+// Lifetime: owned by its sending end. Units: nanoseconds of MonotonicNanos.
 // Errors:  to the connection's failure, or to PeerLoss where nothing is under way.
 #pragma once
 

@@ -6,8 +6,8 @@
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/lane_healing.h"
+#include "net_socket/comm/lane_sockets.h"
 #include "net_socket/comm/peer_watch.h"
-#include "net_socket/comm/redialler.h"
 #include "net_socket/comm/send_lanes.h"
 #include "net_socket/engine/link.h"
 
@@ -19,7 +19,7 @@ struct SenderParts {
   LaneHealing* healing = nullptr;  // null: its lanes don't heal
   ConnectionFailure* failure = nullptr;
   SendLanes* lanes = nullptr;
-  LaneMover* mover = nullptr;
+  LaneSockets* sockets = nullptr;
   const ConnectionEnd* end = nullptr;
   PeerWatch* watch = nullptr;
   PeerLoss* loss = nullptr;

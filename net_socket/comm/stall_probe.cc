@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/socket.h"
-#include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/host_knock.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"
@@ -122,11 +122,8 @@ void StallProbe::Count(StallMember* member) const {
 void StallProbe::Put(int64_t now_ns) {
   const int64_t since_ns = since_ns_ != 0 ? since_ns_ : stuck_ns_;
   if (since_ns == 0 && place_ != nullptr && place_->stalled_since_ns == 0) return Count(place_);
-  StallMember member;
-  member.health = setup_->health;
-  member.id = setup_->connection_id;
-  member.there = PeerName(*setup_);
-  member.sends = failure_->direction() == Direction::kSend;
+  const bool sends = failure_->direction() == Direction::kSend;
+  StallMember member{setup_->health, setup_->connection_id, PeerName(*setup_), sends};
   Count(&member);
   member.stalled_since_ns = since_ns;
   member.verdict = verdict_;

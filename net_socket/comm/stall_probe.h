@@ -2,10 +2,8 @@
 //
 // Purpose: what verdict.h judges, and what stall_group.h shares. While requests move nothing is asked but whether our
 //          threads get CPU, and without requests, nor a peer that asks, nothing at all.
-// Threads: the reactor, with the connection's link held.
-// Lifetime: borrows all three, which outlive it.
-// Units:   nanoseconds of MonotonicNanos.
-// Errors:  what can't be found out is left out of the evidence.
+// Threads: the reactor, with the connection's link held. Lifetime: borrows all three, which outlive it.
+// Units: nanoseconds of MonotonicNanos. Errors: what can't be found out is left out of the evidence.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ class TransferTimes {
   int64_t Begin(bool timed);
   void End(const Span& span);
   // test was called, and the request was not done before.
-  void Called() { calls_ = calls_ + 1; }
+  void Called() { calls_.Add(); }
   uint32_t calls() const { return calls_; }
   // The time of the latest Begin.
   int64_t latest_ns() const { return latest_ns_; }
@@ -56,23 +56,6 @@ class TransferTimes {
   LogHistogramValues durations(bool bulk) const { return durations_[bulk ? 1 : 0].Read(); }
 
  private:
-  // A thread that has seen a store of it also sees all stores before that; its loads come before all that follow them.
-  // No fence: gcc's thread sanitizer does not know fences.
-  template <typename T>
-  class Ordered {
-   public:
-    Ordered(T value = T()) : value_(value) {}  // NOLINT: acts as a T
-    Ordered& operator=(T value) {
-      value_.store(value, std::memory_order_release);
-      return *this;
-    }
-    operator T() const { return value_.load(std::memory_order_acquire); }  // NOLINT
-    void Add(T more) { *this = value_.load(std::memory_order_relaxed) + more; }
-
-   private:
-    std::atomic<T> value_;
-  };
-
   // A reader that has seen any of its stores sees the odd version too, and begins again.
   class Change {
    public:

@@ -33,14 +33,10 @@ bool CreditQueue::Rewind(uint32_t taken) {
 
 void CreditQueue::Push(uint64_t first_sequence, const int* tags, int count) {
   Compact();
-  FrameHeader header;
-  header.kind = FrameKind::kCredit;
-  header.length = static_cast<uint32_t>(count) * sizeof(int32_t);
-  header.sequence = first_sequence;
-  EncodeHeader(header, bytes_ + end_);
-  end_ += kHeaderBytes;
-  std::memcpy(bytes_ + end_, tags, header.length);
-  end_ += header.length;
+  const uint32_t length = static_cast<uint32_t>(count) * sizeof(int32_t);
+  EncodeHeader({FrameKind::kCredit, 0, length, first_sequence}, bytes_ + end_);
+  std::memcpy(bytes_ + end_ + kHeaderBytes, tags, length);
+  end_ += kHeaderBytes + length;
 }
 
 const char* CreditBook::Announce(const FrameHeader& header, const char* body) {

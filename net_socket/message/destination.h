@@ -5,7 +5,7 @@
 // Threads: Claim, Landed and posted by the thread that moves the lane.
 // Lifetime: a destination outlives its lanes. A Landing is valid from the Claim that gave it until all of its message
 //          has landed.
-// Units:   bytes; a message without bytes counts as one unit (units.h).
+// Units:   bytes; a message without bytes counts as one unit (flight.h).
 // Errors:  Claim tells what is wrong as a ClaimResult.
 #pragma once
 
@@ -14,7 +14,6 @@
 #include <cstdint>
 
 #include "net_socket/message/flight.h"
-#include "net_socket/message/units.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -76,9 +75,7 @@ struct Landing {
     last_ns = 0;
   }
 
-  // All bytes of a claimed chunk are in the memory. True when that completed the message.
-  bool Landed(const FrameHeader& chunk) { return Landed(chunk.length, chunk.message_bytes); }
-  // The same of a part of a chunk.
+  // Another `bytes` of a claimed chunk are in the memory. True when that completed the message.
   bool Landed(uint64_t bytes, uint64_t message_bytes) {
     const uint64_t units = Units(bytes);
     const uint64_t before = landed.fetch_add(units, std::memory_order_acq_rel);

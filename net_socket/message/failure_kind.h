@@ -1,7 +1,6 @@
 // failure_kind.h: what kind of failure a status tells of: a value that travels with it, whatever its text says.
 //
-// Threads: any.
-// Errors:  all statuses made here are kUnavailable.
+// Threads: any. Errors: all statuses made here are kUnavailable.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
 // fields.h: numbers and texts, one after the other, in the body of a record.
 //
 // Purpose: the one codec of all records that have fields. Numbers are on the wire as in memory: little endian (wire.h).
-// Threads: one at a time.
-// Units:   bytes.
+// Threads: one at a time. Units: bytes.
 // Errors:  what is missing, and all that would follow it, is taken as 0 or empty; ok() says so. Texts of a peer are
 //          made fit for a log line.
 #pragma once

@@ -4,7 +4,7 @@
 //          while a message is moved: the few fields that hold it are relaxed atomics, which cost what plain ones do and
 //          publish nothing.
 // Threads: Relaxed: one writes, any reads. Values of different fields may be of different moments.
-// Units:   bytes.
+// Units:   bytes; a message without bytes counts as one unit.
 #pragma once
 
 #include <atomic>
@@ -13,19 +13,34 @@
 
 namespace tcpx {
 
-template <typename T>
+template <typename T, std::memory_order kStore = std::memory_order_relaxed,
+          std::memory_order kLoad = std::memory_order_relaxed>
 class Relaxed {
  public:
   Relaxed(T value = T()) : value_(value) {}  // NOLINT: acts as a T
   Relaxed& operator=(T value) {
-    value_.store(value, std::memory_order_relaxed);
+    value_.store(value, kStore);
     return *this;
   }
-  operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT
+  operator T() const { return value_.load(kLoad); }  // NOLINT
+  // By the one that writes: no instruction locks the bus.
+  void Add(T more = 1) { *this = value_.load(std::memory_order_relaxed) + more; }
+  T get() const { return *this; }
 
  private:
   std::atomic<T> value_;
 };
+
+// A thread that has seen a store of it also sees all stores before that; its loads come before all that follow them. No
+// fence: gcc's thread sanitizer does not know fences.
+template <typename T>
+using Ordered = Relaxed<T, std::memory_order_release, std::memory_order_acquire>;
+
+// What counts how much of a message is done: its bytes; an empty one is one unit, so that it is sent, claimed and
+// landed exactly once.
+constexpr uint64_t Units(uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
+// In the place of a message's length, as long as nothing of it has come or gone.
+inline constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
 // The oldest unfinished message, and how many there are.
 struct Flight {

@@ -2,8 +2,7 @@
 //
 // Purpose: one list for both ends. Values below kLocalOnly travel in an answer and never change; those from there on
 //          are what the acceptor sees, and mean nothing in one: such a socket gets no answer, or kBusy.
-// Threads: pure.
-// Errors:  none; a value that this build does not know has a text, too.
+// Threads: pure. Errors: none; a value that this build does not know has a text, too.
 #pragma once
 
 #include <cstdint>

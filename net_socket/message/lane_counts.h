@@ -1,42 +1,31 @@
 // lane_counts.h: what a lane has moved so far, for those that watch.
 //
-// Purpose: counts that cost what plain additions do: each has one writer, and no instruction locks the bus.
 // Threads: one writes (the one that moves the lane), any reads. Values of different counts may be of different moments.
 // Units:   bytes, and numbers of things.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "net_socket/message/flight.h"
 
 namespace tcpx {
 
-class Counter {
- public:
-  void Add(uint64_t more = 1) { value_.store(get() + more, std::memory_order_relaxed); }
-  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+using Counter = Relaxed<uint64_t>;
 
- private:
-  std::atomic<uint64_t> value_{0};
+template <typename Count>
+struct LaneCountsOf {
+  Count bytes{};        // of the stream, so with headers and padding
+  Count chunks{};       // whole ones
+  Count calls{};        // that moved something
+  Count short_calls{};  // of them, sends that the kernel took only a part of
+  Count zero_copy{};    // chunks that were sent without a copy
+  Count copied{};       // of them, that the kernel copied after all
 };
 
 // LaneCounts at one moment, or the sum of several.
-struct LaneSums {
-  uint64_t bytes = 0;
-  uint64_t chunks = 0;
-  uint64_t calls = 0;
-  uint64_t short_calls = 0;
-  uint64_t zero_copy = 0;
-  uint64_t copied = 0;
-};
+using LaneSums = LaneCountsOf<uint64_t>;
 
-struct LaneCounts {
-  Counter bytes;        // of the stream, so with headers and padding
-  Counter chunks;       // whole ones
-  Counter calls;        // that moved something
-  Counter short_calls;  // of them, sends that the kernel took only a part of
-  Counter zero_copy;    // chunks that were sent without a copy
-  Counter copied;       // of them, that the kernel copied after all
-
+struct LaneCounts : LaneCountsOf<Counter> {
   LaneSums Now() const {
     return {bytes.get(), chunks.get(), calls.get(), short_calls.get(), zero_copy.get(), copied.get()};
   }

@@ -1,8 +1,7 @@
 // lane_owner.h: what a bulk lane knows of the connection that it belongs to.
 //
 // Purpose: a lane asks whether its connection has failed and tells it of its own end, and sees nothing else of it.
-// Threads: any; two never move it at once.
-// Lifetime: outlives its lanes.
+// Threads: any; two never move it at once. Lifetime: outlives its lanes.
 // Errors:  FailLane: the first one sticks, later ones are dropped. LoseLane is asked first.
 #pragma once
 

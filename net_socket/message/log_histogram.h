@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "net_socket/message/lane_counts.h"
 
@@ -25,11 +26,7 @@ struct LogHistogramValues {
   std::array<uint64_t, kLogBuckets> buckets{};
   uint64_t sum = 0;
 
-  uint64_t count() const {
-    uint64_t all = 0;
-    for (uint64_t bucket : buckets) all += bucket;
-    return all;
-  }
+  uint64_t count() const { return std::accumulate(buckets.begin(), buckets.end(), uint64_t{0}); }
   // The upper bound of the bucket in which the value lies that `share` (0 to 1) of all are no larger than; 0: none
   // came.
   uint64_t Quantile(double share) const {

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/numeric/bits.h"
 #include "common/dcheck.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/units.h"
 
 namespace tcpx {
 namespace {
@@ -25,7 +24,7 @@ static_assert(kAllUnits > kMessageBytesMax);
 
 PostedReceiveTable::PostedReceiveTable(size_t slots, bool match_tags)
     : slots_(slots), match_tags_(match_tags), receives_(new PostedReceive[slots]) {
-  TCPX_DCHECK(IsRingSize(slots));
+  TCPX_DCHECK(absl::has_single_bit(slots));
 }
 
 bool PostedReceiveTable::HasRoom(int count) const {

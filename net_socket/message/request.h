@@ -13,14 +13,12 @@
 #include "common/dcheck.h"
 #include "net_socket/message/flight.h"
 #include "net_socket/message/posted_receive.h"
-#include "net_socket/message/units.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
 
 class Comm;
 class MemoryRegion;
-class TransferEvents;
 
 // Requests that a comm holds at once: NCCL_NET_MAX_REQUESTS, NCCL 2.19 and later; per buffer of a group on the send
 // side.
@@ -56,6 +54,13 @@ class SendRequest final : public Request {
 
   bool done() const { return left.load(std::memory_order_acquire) == 0; }
 };
+
+// The header of a chunk: `length` bytes of `request`, from `offset` on, and `padding` meaningless bytes after them.
+inline void EncodeChunkHeader(const SendRequest& request, size_t offset, size_t length, uint16_t padding, char* out) {
+  EncodeHeader({FrameKind::kChunk, padding, static_cast<uint32_t>(length), request.sequence,
+                request.message_offset + offset, request.message_bytes, request.tag},
+               out);
+}
 
 // One receive, or a group of them.
 class ReceiveRequest final : public Request {
@@ -106,8 +111,8 @@ class RequestPool {
   int in_use() const { return count_ - free_count_; }
   int count() const { return count_; }
   size_t index(const T* slot) const { return static_cast<size_t>(slot - slots_.get()); }
-  T& slot(int i) { return slots_[i]; }
-  const T& slot(int i) const { return slots_[i]; }
+  const T* begin() const { return slots_.get(); }
+  const T* end() const { return begin() + count_; }
 
  private:
   const int count_;

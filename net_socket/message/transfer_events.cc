@@ -28,9 +28,7 @@ bool TransferEvents::AllCounted() const {
 }
 
 void EventRecorder::Record(const Settings& settings) {
-  sink_ = settings.sink;
-  updates_ = settings.updates;
-  receive_ = settings.receive;
+  settings_ = settings;
   transfers_.reset(new TransferEvents[static_cast<size_t>(settings.transfers)]);
   open_.reset(new TransferEvents*[static_cast<size_t>(settings.transfers)]);
   lanes_ = static_cast<int>(settings.fds.size());
@@ -42,13 +40,13 @@ void EventRecorder::Record(const Settings& settings) {
 
 // The last event is that of several lanes, where there are too many.
 void EventRecorder::NoteLane(int lane, int fd) {
-  if (sink_ == nullptr) return;
+  if (settings_.sink == nullptr) return;
   const bool shared = lanes_ > TransferEvents::kEventsMax && lane >= TransferEvents::kEventsMax - 1;
   if (!shared) fds_[static_cast<size_t>(lane)] = fd;
 }
 
 TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
-  if (parent == nullptr || sink_ == nullptr || dropped_) return nullptr;
+  if (parent == nullptr || settings_.sink == nullptr || dropped_) return nullptr;
   TransferEvents* transfer = &transfers_[slot];
   if (transfer->place_ >= 0) Close(transfer);  // Its request ended without a word: its parent may be gone.
   transfer->parent_ = parent;
@@ -72,7 +70,7 @@ void EventRecorder::Publish() {
   published_ = counts;
   for (int i = 0; i < open_count_; ++i) {
     TransferEvents* transfer = open_[static_cast<size_t>(i)];
-    if (transfer->AnyCounted() && (updates_ || transfer->AllCounted())) Report(transfer);
+    if (transfer->AnyCounted() && (settings_.updates || transfer->AllCounted())) Report(transfer);
   }
 }
 
@@ -93,7 +91,7 @@ void EventRecorder::ReportOne(TransferEvents* transfer, size_t event) {
     return;
   }
   transfer->reported_[event] = bytes;
-  sink_(&transfer->handles_[event], step, transfer->parent_, {fds_[event], receive_, bytes});
+  settings_.sink(&transfer->handles_[event], step, transfer->parent_, {fds_[event], settings_.receive, bytes});
 }
 
 void EventRecorder::Stop(TransferEvents* transfer) {
@@ -102,8 +100,8 @@ void EventRecorder::Stop(TransferEvents* transfer) {
   for (int i = 0; i < events_per_transfer_; ++i) {
     const size_t event = static_cast<size_t>(i);
     if (!transfer->started(i) || transfer->handles_[event] == nullptr) continue;
-    sink_(&transfer->handles_[event], EventStep::kStop, transfer->parent_,
-          {fds_[event], receive_, transfer->reported_[event]});
+    settings_.sink(&transfer->handles_[event], EventStep::kStop, transfer->parent_,
+                   {fds_[event], settings_.receive, transfer->reported_[event]});
   }
   Close(transfer);
 }

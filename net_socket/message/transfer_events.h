@@ -14,8 +14,7 @@
 // Threads: Count by any; all else by the calling thread, under its comm's mutex.
 // Lifetime: a transfer's slot may begin anew once the whole of its message was counted and has landed or was sent; that
 //          may be after Stop.
-// Units:   bytes of payload, without headers.
-// Errors:  none; what the profiler returns is dropped.
+// Units: bytes of payload, without headers. Errors: none; what the profiler returns is dropped.
 // Source:  NCCL 2.26 to 2.30. 2.26 takes an update for a stop: where it may be NCCL (`updates` false) an event starts
 //          only when its length is final, and no update is sent.
 #pragma once
@@ -28,7 +27,7 @@
 #include <vector>
 
 #include "nccl/plugin_api.h"
-#include "net_socket/message/units.h"
+#include "net_socket/message/flight.h"
 
 namespace tcpx {
 
@@ -66,7 +65,7 @@ class TransferEvents {
 class EventRecorder {
  public:
   struct Settings {
-    ProfilerSink sink = nullptr;  // never null
+    ProfilerSink sink = nullptr;  // null: nobody listens
     bool updates = false;         // true exactly when NCCL knows updates
     bool receive = false;
     std::vector<int> fds;  // by lane; below 0: without a socket yet
@@ -103,9 +102,7 @@ class EventRecorder {
   void Report(TransferEvents* transfer);
   void ReportOne(TransferEvents* transfer, size_t event);
 
-  ProfilerSink sink_ = nullptr;  // null: nobody listens
-  bool updates_ = false;
-  bool receive_ = false;
+  Settings settings_;
   int lanes_ = 0;
   int events_per_transfer_ = 0;
   std::array<int, TransferEvents::kEventsMax> fds_{};

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "net_socket/message/fields.h"
-
 namespace tcpx {
 namespace {
 
@@ -62,20 +60,13 @@ const char* DecodeHeader(const char* in, FrameHeader* header) {
 }
 
 std::string EncodeRecord(FrameKind kind, absl::string_view body) {
-  FrameHeader header;
-  header.kind = kind;
-  header.length = static_cast<uint32_t>(body.size());
   std::string record(kHeaderBytes, '\0');
-  EncodeHeader(header, &record[0]);
+  EncodeHeader({kind, 0, static_cast<uint32_t>(body.size())}, &record[0]);
   record.append(body.data(), body.size());
   return record;
 }
 
-void EncodeEstablished(char* out) {
-  FrameHeader header;
-  header.kind = FrameKind::kEstablished;
-  EncodeHeader(header, out);
-}
+void EncodeEstablished(char* out) { EncodeHeader({FrameKind::kEstablished}, out); }
 
 bool IsEstablished(const char* in) {
   FrameHeader header;

@@ -21,7 +21,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -29,6 +28,7 @@
 #include "common/address.h"
 #include "common/limits.h"
 #include "common/traffic_class.h"
+#include "net_socket/message/fields.h"
 #include "net_socket/message/hello_status.h"
 
 namespace tcpx {
@@ -202,20 +202,12 @@ const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
 
 // Where a handle says on which host, and in which network namespace, its listener is.
 // Purpose: after what wire.h writes and before connect's key, so that builds without it are none the wiser: they say 0.
-// Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown.
-// Errors:  none; any value may come in.
+// Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown. Errors: none; any value may come in.
 inline constexpr size_t kHandleHostMarkOffset = 104;
 static_assert(kHandleUsedBytes <= kHandleHostMarkOffset);
 static_assert(kHandleHostMarkOffset + sizeof(uint64_t) <= kHandleKeyOffset);
 
-inline void WriteHostMark(uint64_t mark, char* handle) {
-  std::memcpy(handle + kHandleHostMarkOffset, &mark, sizeof(mark));
-}
-
-inline uint64_t ReadHostMark(const char* handle) {
-  uint64_t mark;
-  std::memcpy(&mark, handle + kHandleHostMarkOffset, sizeof(mark));
-  return mark;
-}
+inline void WriteHostMark(uint64_t mark, char* handle) { PutNumber(handle + kHandleHostMarkOffset, mark); }
+inline uint64_t ReadHostMark(const char* handle) { return GetNumber<uint64_t>(handle + kHandleHostMarkOffset); }
 
 }  // namespace tcpx

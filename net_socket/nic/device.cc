@@ -25,7 +25,6 @@ std::string OtherAddressText(const Device& device, const Nic& nic) {
 }
 
 void LogDevice(const Device& device, const std::vector<Interface>& all, const std::string& sysfs_root) {
-  if (device.fused()) TCPX_INFO("device %d: %s, %d Mbit/s together", device.index, device.name, device.speed_mbps());
   for (const Nic& nic : device.nics) {
     const std::string caution = InterfaceCaution(all, nic.interface, sysfs_root);
     const std::string kind = InterfaceKind(nic.interface.name, nic.interface.flags, sysfs_root);
@@ -64,10 +63,6 @@ Nic MakeNic(const Options& options, const Interface& interface, const std::vecto
   const bool shares = !SharersOfSubnet(interface, all).empty();
   nic.ties = shares && KeepsToItself(interface, ReadArpRules("/proc", interface.name));
   return nic;
-}
-
-std::string JoinedName(const std::vector<Nic>& nics) {
-  return absl::StrJoin(nics, "+", [](std::string* out, const Nic& nic) { out->append(nic.interface.name); });
 }
 
 // Those whose addresses all members have come first.
@@ -131,7 +126,8 @@ int MaxReceives(const Options& options, int pointer_support) {
 
 const Device& DeviceTable::Add(Device device) {
   device.index = count();
-  device.name = JoinedName(device.nics);
+  device.name = absl::StrJoin(device.nics, "+", [](std::string* out, const Nic& nic) { *out += nic.interface.name; });
+  if (device.fused()) TCPX_INFO("device %d: %s, %d Mbit/s together", device.index, device.name, device.speed_mbps());
   devices_.push_back(std::move(device));
   return devices_.back();
 }
@@ -205,9 +201,7 @@ absl::StatusOr<int> DeviceTable::Fuse(absl::Span<const int> children) {
   const std::string reason = WhyNotFused(members);
   if (!reason.empty()) return absl::InvalidArgumentError(reason);
   TakeNics(nics, FamilyOfAll(members), &fused);
-  const Device& added = Add(std::move(fused));
-  TCPX_INFO("device %d: %s, %d Mbit/s together", added.index, added.name, added.speed_mbps());
-  return added.index;
+  return Add(std::move(fused)).index;
 }
 
 DeviceProperties DeviceTable::Properties(int index) const {

@@ -2,9 +2,7 @@
 //
 // Purpose: every connection has its full number of lanes, whatever NCCL announces; only where a process really has
 //          thousands of lanes, the next connections get fewer, so that descriptors and the kernel's memory last.
-// Threads: any.
-// Lifetime: outlives what was taken.
-// Errors:  none: a connection always gets what it can't do without.
+// Threads: any. Lifetime: outlives what was taken. Errors: none: a connection always gets what it can't do without.
 #pragma once
 
 #include <atomic>

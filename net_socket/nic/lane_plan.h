@@ -3,8 +3,7 @@
 // Purpose: both ends may have several interfaces (a fused device), as many as each other or not. Lanes are dealt in
 //          proportion to speed, on both sides at once, and every interface gets a bulk lane before any gets a second
 //          one. Hosts that are alike are joined first to first, second to second, as cabled in rails.
-// Threads: any; pure. Units: Mbit/s.
-// Errors:  kUnavailable for addresses that no honest peer would give.
+// Threads: any; pure. Units: Mbit/s. Errors: kUnavailable for addresses that no honest peer would give.
 #pragma once
 
 #include <cstdint>

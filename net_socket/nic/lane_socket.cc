@@ -4,8 +4,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "common/log.h"
 #include "common/socket.h"
@@ -13,43 +11,29 @@
 namespace tcpx {
 namespace {
 
-std::string Refusal(const absl::Status& status, const char* what) {
-  return absl::StrCat(what, ": ", status.message(), "; lanes go on without");
-}
-
-// Warns that the kernel refused what `variable` asks for, once for all lanes.
-void Warn(const absl::Status& status, const char* variable, LaneNotes* notes) {
+// Says that the kernel refused something, once for all lanes: a WARN where it was `asked` for.
+void Tell(const absl::Status& status, bool asked, const char* what, LaneNotes* notes) {
   if (status.ok()) return;
-  const std::string text = Refusal(status, variable);
-  if (notes == nullptr || notes->First(text)) TCPX_WARN("%s", text);
-}
-
-void Note(const absl::Status& status, const char* what, LaneNotes* notes) {
-  if (status.ok()) return;
-  const std::string text = Refusal(status, what);
-  if (notes == nullptr || notes->First(text)) TCPX_INFO("%s", text);
+  const std::string text = absl::StrCat(what, ": ", status.message(), "; lanes go on without");
+  if (notes != nullptr && !notes->First(text)) return;
+  if (asked) TCPX_WARN("%s", text);
+  if (!asked) TCPX_INFO("%s", text);
 }
 
 void SetBuffersOf(int fd, const PathProfile& profile, LaneNotes* notes) {
   const PathProfile::Buffer& send = profile.send_buffer;
   const PathProfile::Buffer& receive = profile.receive_buffer;
   if (send.asked || receive.asked) {
-    Warn(SetBuffers(fd, send.asked ? send.bytes : -1, receive.asked ? receive.bytes : -1),
+    Tell(SetBuffers(fd, send.asked ? send.bytes : -1, receive.asked ? receive.bytes : -1), true,
          "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF", notes);
   }
   // Wishes: a lower cap of the kernel is as good.
   (void)SetBuffers(fd, send.asked ? -1 : send.bytes, receive.asked ? -1 : receive.bytes);
 }
 
-void SetCongestionOf(int fd, const PathProfile& profile, LaneNotes* notes) {
-  if (profile.congestion.empty()) return;
-  const absl::Status status = SetCongestion(fd, profile.congestion);
-  if (profile.congestion_asked) Warn(status, "TCPX_CONGESTION", notes);
-}
-
 void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
   if (profile.traffic_class == kNoTrafficClass) return;
-  Warn(SetTrafficClass(fd, profile.family, profile.traffic_class), "traffic class", notes);
+  Tell(SetTrafficClass(fd, profile.family, profile.traffic_class), true, "traffic class", notes);
   // After the class, which changes it.
   const absl::Status status = SetPriority(fd, PriorityOf(profile.traffic_class));
   if (status.ok() || (notes != nullptr && notes->logged_priority.exchange(true))) return;
@@ -59,20 +43,10 @@ void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
 
 }  // namespace
 
-bool LaneNotes::First(const std::string& text) {
-  MutexLock lock(mutex_);
-  return said_.insert(text).second;
-}
-
 std::optional<LeaveBy> LaneNotes::KnownWay(const std::string& path) const {
   MutexLock lock(mutex_);
   const auto found = ways_.find(path);
   return found == ways_.end() ? std::nullopt : std::optional<LeaveBy>(found->second);
-}
-
-void LaneNotes::LearnWay(const std::string& path, LeaveBy way) {
-  MutexLock lock(mutex_);
-  ways_[path] = way;
 }
 
 int LaneNotes::KnownLanes(int device, const SocketAddress& peer) const {
@@ -87,11 +61,14 @@ void LaneNotes::LearnLanes(int device, const SocketAddress& peer, int lanes) {
 }
 
 void ConfigureLane(int fd, const PathProfile& profile, LaneNotes* notes) {
-  Note(SetNoDelay(fd), "TCP_NODELAY", notes);
-  Note(SetIdleProbes(fd), "keepalive", notes);
+  Tell(SetNoDelay(fd), false, "TCP_NODELAY", notes);
+  Tell(SetIdleProbes(fd), false, "keepalive", notes);
   SetBuffersOf(fd, profile, notes);
-  SetCongestionOf(fd, profile, notes);
-  if (profile.pacing > 0) Warn(SetPacing(fd, profile.pacing), "TCPX_PACING_MBPS", notes);
+  if (!profile.congestion.empty()) {
+    const absl::Status status = SetCongestion(fd, profile.congestion);
+    if (profile.congestion_asked) Tell(status, true, "TCPX_CONGESTION", notes);
+  }
+  if (profile.pacing > 0) Tell(SetPacing(fd, profile.pacing), true, "TCPX_PACING_MBPS", notes);
   Mark(fd, profile, notes);
   if (profile.unsent_mark.has_value()) {
     const int mark = *profile.unsent_mark;

@@ -23,10 +23,16 @@ class LaneNotes {
   std::atomic<bool> logged_priority{false};
 
   // True exactly once for each text.
-  bool First(const std::string& text);
+  bool First(const std::string& text) {
+    MutexLock lock(mutex_);
+    return said_.insert(text).second;
+  }
   // How an interface last reached a peer's address: the next lane begins with that.
   std::optional<LeaveBy> KnownWay(const std::string& path) const;
-  void LearnWay(const std::string& path, LeaveBy way);
+  void LearnWay(const std::string& path, LeaveBy way) {
+    MutexLock lock(mutex_);
+    ways_[path] = way;
+  }
   // How many bulk lanes a device needs towards a peer's address, as its latest connection there has found: the next one
   // begins with them. 0: not known.
   int KnownLanes(int device, const SocketAddress& peer) const;

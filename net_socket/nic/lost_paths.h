@@ -5,9 +5,7 @@
 //          at a time to find out whether the path works again; all others that wait for it then follow.
 // Rate:    A path is asked after as often as once a second, each half a minute after ten minutes; where it was lost
 //          again soon after its return, up to half a minute from the first; at once when its interface is back.
-// Threads: the reactor.
-// Lifetime: a user leaves before it goes. Interfaces outlive all of it.
-// Units:   nanoseconds.
+// Threads: the reactor. Lifetime: a user leaves before it goes. Interfaces outlive all of it. Units: nanoseconds.
 // Errors:  a kernel that says nothing of its interfaces is one line of the log: paths are then asked after all the
 //          same.
 #pragma once
@@ -40,7 +38,6 @@ class LostPaths final : public Reactor::Handler {
   };
 
   explicit LostPaths(Reactor* reactor) : reactor_(reactor) {}
-  ~LostPaths() override = default;
   LostPaths(const LostPaths&) = delete;
   LostPaths& operator=(const LostPaths&) = delete;
 

@@ -2,8 +2,7 @@
 //
 // Purpose: decided once, when a lane is dialled or accepted, from the parameters and a few facts. Its users
 //          read a field that says what to do, and never ask where the peer is.
-// Threads: any; pure, and a value.
-// Units:   bytes; bytes per second. Errors: none.
+// Threads: any; pure, and a value. Units: bytes; bytes per second. Errors: none.
 #pragma once
 
 #include <cstdint>

@@ -1,28 +1,21 @@
 #include "net_socket/pilot/lane_pilot.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "net_socket/pilot/tuning.h"
-
 namespace tcpx {
-namespace {
 
-// Connections that share a network share it evenly with lanes that are equally many, as in the beginning.
-size_t LanesMin(const LanePolicy::Settings& settings) {
-  return std::clamp(static_cast<size_t>(settings.lanes), tuning::kFewLanes, tuning::kThinToMax);
-}
-
-}  // namespace
-
+// Connections that share a network share it evenly with lanes that are equally many, as in the beginning: it is not
+// thinned below them.
 LanePilot::LanePilot(const Settings& settings)
-    : piloted_(settings.piloted),
-      lanes_(settings),
+    : LanePolicy(settings),
+      piloted_(settings.piloted),
       window_(settings.lanes_max),
       lame_(settings.lanes_max),
       explore_(piloted_ ? tuning::kVainMax : 1),
       spread_(settings.lanes_max),
-      thin_(settings.lanes_max, piloted_ ? LanesMin(settings) : 1, piloted_ ? tuning::kThinVainMax : 1),
+      thin_(settings.lanes_max,
+            piloted_ ? std::clamp(static_cast<size_t>(settings.lanes), tuning::kFewLanes, tuning::kThinToMax) : 1,
+            piloted_ ? tuning::kThinVainMax : 1),
       explore_again_(tuning::kExploreEveryNs),
       same_queue_again_(tuning::kSameQueueNs, tuning::kSameQueueMaxNs),
       thin_again_(tuning::kThinEveryNs),
@@ -118,8 +111,12 @@ bool LanePilot::Judge(int64_t now_ns, double total) {
 bool LanePilot::PauseLame(int64_t now_ns) { return piloted_ && lame_.Pause(now_ns, window_, &lanes_); }
 
 bool LanePilot::Begin(int64_t now_ns, double total) {
-  if (MayExplore(now_ns)) {
-    if (Explore(now_ns, total)) return true;
+  if (explore_again_.Due(now_ns) && (!same_queue_again_.started() || same_queue_again_.Due(now_ns))) {
+    const double base = std::max(total, past_.top());
+    if (explore_.Begin(now_ns, base, window_.others(), window_.limited(), may_open_, &lanes_)) {
+      trial_ = Trial::kExplore;
+      return true;
+    }
     PauseExploring(now_ns);
   }
   // Few lanes are spread, rather than many that are thinned afterwards.
@@ -136,17 +133,6 @@ bool LanePilot::Thin(int64_t now_ns, double total) {
   found_ = {carrying(), total};
   thin_again_.InVain(now_ns, Jitter());
   return false;
-}
-
-bool LanePilot::MayExplore(int64_t now_ns) const {
-  return explore_again_.Due(now_ns) && (!same_queue_again_.started() || same_queue_again_.Due(now_ns));
-}
-
-bool LanePilot::Explore(int64_t now_ns, double total) {
-  if (!explore_.Begin(now_ns, std::max(total, past_.top()), window_.others(), window_.limited(), may_open_, &lanes_))
-    return false;
-  trial_ = Trial::kExplore;
-  return true;
 }
 
 // Once the attempts to explore are over, for now, and did not find that all share one path.

@@ -20,7 +20,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "net_socket/pilot/explore_trial.h"
 #include "net_socket/pilot/lame_lanes.h"
@@ -67,11 +66,7 @@ class LanePilot final : public LanePolicy {
   explicit LanePilot(const Settings& settings);
 
   bool Step(int64_t now_ns, const Look& look) override;
-  std::vector<LaneOrder> TakeOrders() override { return lanes_.TakeOrders(); }
   void Opened(int lane) override;
-  void Refused(int lane) override { lanes_.Refused(lane); }
-  void Closed(int lane) override { lanes_.Closed(lane); }
-  bool carries(int lane) const override { return lanes_.carries(lane); }
   // As of when nothing was left to try.
   Found found() const override { return found_; }
   int carrying() const { return lanes_.carrying(); }
@@ -88,8 +83,6 @@ class LanePilot final : public LanePolicy {
   bool JudgeThin(int64_t now_ns, double total);
   void Watch(int64_t now_ns, double total);
   bool Begin(int64_t now_ns, double total);
-  bool MayExplore(int64_t now_ns) const;
-  bool Explore(int64_t now_ns, double total);
   bool Thin(int64_t now_ns, double total);
   bool Spread(int64_t now_ns, double total);
   void PauseSpreading(int64_t now_ns);
@@ -97,7 +90,6 @@ class LanePilot final : public LanePolicy {
   double Jitter();
 
   const bool piloted_;
-  PilotedLanes lanes_;
   MeasuredWindow window_;
   PastWindows past_;
   LameLanes lame_;

@@ -6,22 +6,13 @@
 #include <cstdint>
 #include <vector>
 
-namespace tcpx {
+#include "net_socket/pilot/piloted_lanes.h"
 
-struct LaneOrder {
-  enum class Kind { kOpen, kMove, kClose };
-  Kind kind = Kind::kOpen;
-  int lane = 0;
-};
+namespace tcpx {
 
 class LanePolicy {
  public:
-  struct Settings {
-    int lanes = 1;         // at the beginning
-    int lanes_max = 1;     // including those that may be opened
-    bool piloted = false;  // whether lanes may be opened
-    uint64_t seed = 0;
-  };
+  using Settings = PilotedLanes::Settings;
   // The round trips of a lane's socket. [us]
   struct RoundTrips {
     int64_t now_us = 0;    // smoothed; 0: not known
@@ -42,6 +33,7 @@ class LanePolicy {
     double bytes_per_second = 0;
   };
 
+  explicit LanePolicy(const Settings& settings) : lanes_(settings) {}
   virtual ~LanePolicy() = default;
 
   // To be called about every tuning::kStepNs while data is under way. True exactly when `carries` has changed, or there
@@ -49,13 +41,16 @@ class LanePolicy {
   virtual bool Step(int64_t now_ns, const Look& look) = 0;
   // Each order is to be carried out once; the owner reports the result by the calls below. An order that fails may be
   // given again.
-  virtual std::vector<LaneOrder> TakeOrders() = 0;
+  std::vector<LaneOrder> TakeOrders() { return lanes_.TakeOrders(); }
   // The lane has a socket: its first, or another one.
   virtual void Opened(int lane) = 0;
-  virtual void Refused(int lane) = 0;
-  virtual void Closed(int lane) = 0;
-  virtual bool carries(int lane) const = 0;
+  void Refused(int lane) { lanes_.Refused(lane); }
+  void Closed(int lane) { lanes_.Closed(lane); }
+  bool carries(int lane) const { return lanes_.carries(lane); }
   virtual Found found() const = 0;
+
+ protected:
+  PilotedLanes lanes_;
 };
 
 }  // namespace tcpx

@@ -5,28 +5,32 @@
 #pragma once
 
 #include <random>
-#include <vector>
 
 #include "net_socket/pilot/lane_policy.h"
-#include "net_socket/pilot/piloted_lanes.h"
 
 namespace tcpx {
 
 class LaneShuffle final : public LanePolicy {
  public:
   explicit LaneShuffle(const Settings& settings)
-      : lanes_(settings), random_(static_cast<std::minstd_rand::result_type>(settings.seed)) {}
+      : LanePolicy(settings), random_(static_cast<std::minstd_rand::result_type>(settings.seed)) {}
 
-  bool Step(int64_t now_ns, const Look& look) override;
-  std::vector<LaneOrder> TakeOrders() override { return lanes_.TakeOrders(); }
+  bool Step(int64_t, const Look&) override {
+    using Kind = LaneOrder::Kind;
+    using State = PilotedLanes::State;
+    const unsigned choice = random_() % 5;
+    const Kind kind = choice == 0 ? Kind::kMove : choice < 3 ? Kind::kOpen : Kind::kClose;
+    const PilotedLanes::Lanes those = lanes_.Those(kind == Kind::kOpen ? State::kNone : State::kCarries);
+    if (those.empty()) return false;
+    const int lane = those[random_() % those.size()];
+    if (kind == Kind::kClose && lanes_.carrying() < 2) return false;
+    lanes_.Order(kind, lane);
+    return true;
+  }
   void Opened(int lane) override { (void)lanes_.Opened(lane); }
-  void Refused(int lane) override { lanes_.Refused(lane); }
-  void Closed(int lane) override { lanes_.Closed(lane); }
-  bool carries(int lane) const override { return lanes_.carries(lane); }
   Found found() const override { return {}; }
 
  private:
-  PilotedLanes lanes_;
   std::minstd_rand random_;
 };
 

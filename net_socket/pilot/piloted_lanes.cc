@@ -1,6 +1,5 @@
 #include "net_socket/pilot/piloted_lanes.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -8,7 +7,7 @@
 
 namespace tcpx {
 
-PilotedLanes::PilotedLanes(const LanePolicy::Settings& settings)
+PilotedLanes::PilotedLanes(const Settings& settings)
     : piloted_(settings.piloted), states_(static_cast<size_t>(settings.lanes_max), State::kNone) {
   std::fill_n(states_.begin(), settings.lanes, State::kCarries);
 }

@@ -11,18 +11,29 @@
 #include <cstdint>
 #include <vector>
 
-#include "net_socket/pilot/lane_policy.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 
+struct LaneOrder {
+  enum class Kind { kOpen, kMove, kClose };
+  Kind kind = Kind::kOpen;
+  int lane = 0;
+};
+
 class PilotedLanes {
  public:
+  struct Settings {
+    int lanes = 1;         // at the beginning
+    int lanes_max = 1;     // including those that may be opened
+    bool piloted = false;  // whether lanes may be opened
+    uint64_t seed = 0;
+  };
   // kPaused: has a socket, and may carry again. kLame: paused for its slowness.
   enum class State : uint8_t { kNone, kOpening, kCarries, kPaused, kLame, kClosing };
   using Lanes = std::vector<int>;
 
-  explicit PilotedLanes(const LanePolicy::Settings& settings);
+  explicit PilotedLanes(const Settings& settings);
 
   State state(int lane) const { return states_[static_cast<size_t>(lane)]; }
   bool carries(int lane) const { return state(lane) == State::kCarries; }

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <utility>
+
 #include "common/socket.h"
 #include "common/status.h"
 

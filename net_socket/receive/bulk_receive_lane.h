@@ -10,8 +10,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <utility>
 
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/destination.h"
@@ -24,9 +22,6 @@ class BulkReceiveLane final : public PoolLane {
  public:
   BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, Destination* destination,
                   StagePool* stages);
-
-  // Before the lane is moved: its socket is sealed.
-  void OpenBy(std::unique_ptr<Opener> opener) { stream_.intake().OpenBy(std::move(opener)); }
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;

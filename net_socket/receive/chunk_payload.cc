@@ -17,12 +17,8 @@ void ChunkPayload::Begin(const FrameHeader& chunk, Landing* landing) {
 }
 
 bool ChunkPayload::TakePlace(const FrameHeader& chunk) {
-  PayloadPlace wanted;
-  wanted.bytes = unplaced_;
-  wanted.landing = landing_;
-  wanted.offset = chunk.offset + chunk.length - unplaced_;
-  wanted.message_bytes = chunk.message_bytes;
-  place_ = sink_->Take(wanted);
+  const uint64_t offset = chunk.offset + chunk.length - unplaced_;
+  place_ = sink_->Take({nullptr, unplaced_, landing_, offset, chunk.message_bytes});
   if (place_ == nullptr) return false;
   at_ = place_->data;
   rest_ = place_->bytes;
@@ -36,7 +32,7 @@ bool ChunkPayload::Land(const FrameHeader& chunk) {
   // With a sink the landing may be another message's by now.
   if (sink_ != nullptr) return chunk.length == chunk.message_bytes;
   NoteTimes(landing, chunk, true);
-  return landing->Landed(chunk);
+  return landing->Landed(chunk.length, chunk.message_bytes);
 }
 
 // The thread that asks moves lane 0, which has a clock of its own.

@@ -2,8 +2,7 @@
 //
 // Purpose: knows where its next bytes go: to their place in the message, or, one after the other, to the places that
 //          the message's sink lends (GPU memory).
-// Threads: one at a time. Lifetime: borrows the landing until Land.
-// Units:   bytes. Errors: none.
+// Threads: one at a time. Lifetime: borrows the landing until Land. Units: bytes. Errors: none.
 #pragma once
 
 #include <algorithm>

@@ -9,22 +9,13 @@
 #include "common/status.h"
 
 namespace tcpx {
-namespace {
 
 // Where acknowledgements may be put off the tuning says when.
-ReceiveStream::Settings StreamOf(const ExpressReceiveLane::Settings& lane) {
-  ReceiveStream::Settings stream;
-  stream.fd = lane.fd;
-  stream.acks_at_once = !lane.path.delays_acks;
-  return stream;
-}
-
-}  // namespace
-
 ExpressReceiveLane::ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals,
                                        Destination* destination, StagePool* stages)
     : owner_(owner),
-      stream_(owner, StreamOf(settings), destination, stages, ReceiveLane::Borrows::kAlways),
+      stream_(owner, {settings.fd, 0, false, !settings.path.delays_acks}, destination, stages,
+              ReceiveLane::Borrows::kAlways),
       pattern_(settings.path.times_long_messages),
       tuning_(settings.fd, settings.path, settings.heals),
       records_(owner, settings.fd, settings.sealed, std::move(seals->sealer)) {
@@ -59,11 +50,9 @@ void ExpressReceiveLane::Took(size_t bytes) {
   ReceiveLane& frames = stream_.frames();
   const uint64_t completed = frames.messages_completed();
   frames.Advance(bytes);
-  PatternDetector::Read read;
-  read.messages = static_cast<int>(frames.messages_completed() - completed);
-  read.between_frames = frames.between_frames();
-  read.message_bytes = frames.current().message_bytes;
-  const TrafficPattern pattern = pattern_.Saw(read, MonotonicNanos);
+  const int messages = static_cast<int>(frames.messages_completed() - completed);
+  const TrafficPattern pattern =
+      pattern_.Saw({messages, frames.between_frames(), frames.current().message_bytes}, MonotonicNanos);
   tuning_.Keep(pattern, frames.TakeLargest());
   frames.ReadAhead(pattern != TrafficPattern::kLargePingPong);
 }
@@ -95,9 +84,7 @@ absl::Status ExpressReceiveLane::Replace(SocketOffer offer) {
   tuning_.SocketReplaced();
   stream_.LeaveAnswering();
   if (!replaced.ok()) return replaced;
-  if (!records_.Rewind(records_taken)) {
-    return absl::UnavailableError("the peer reports credits that it was never sent");
-  }
+  if (!records_.Rewind(records_taken)) return absl::UnavailableError("the peer reports credits that it was never sent");
   return TrySendRecords();
 }
 

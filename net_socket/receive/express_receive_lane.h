@@ -3,7 +3,7 @@
 // Purpose: reads lane 0 for the calling thread, sets its socket for the pattern at which the peer sends, and sends
 //          records on it.
 // Budget:  Pump: no allocation (but a staging buffer when the pool has none), no lock that waits, at most one read.
-// Threads: the calling thread, under the comm's mutex; SendError, and of stream() what ReceiveStream allows, from any.
+// Threads: the calling thread, under the comm's mutex; of records() and stream() what those allow, from any.
 // Lifetime: owned by its connection. Borrows the descriptor, the owner, the destination and the pool.
 // Errors:  to LaneOwner::FailLane, but for Replace's.
 #pragma once
@@ -12,7 +12,6 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "net_socket/message/destination.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/nic/path_profile.h"
@@ -38,8 +37,7 @@ class ExpressReceiveLane {
 
   // Reads what is there, once, for `wanted`, and sends what waits.
   void Pump(const Landing& wanted);
-  // One more group can be announced, and is.
-  bool MayAnnounce() const { return records_.HasRoom(); }
+  // Where groups are announced.
   void Announce(uint64_t first_sequence, const int* tags, int count) {
     if (!records_.announces()) return;
     records_.Push(first_sequence, tags, count);
@@ -49,11 +47,9 @@ class ExpressReceiveLane {
   absl::Status Replace(SocketOffer offer);
   // From here on the socket is polled, and every byte must count.
   void StopTuning() { tuning_.Stop(); }
-  // Lets the peer learn of a failure, and ends what this end says.
-  void SendError(absl::string_view why) { records_.SendError(why); }
 
-  // What it says is sealed, or not said.
-  bool sealed() const { return records_.sealed(); }
+  RecordSender& records() { return records_; }
+  const RecordSender& records() const { return records_; }
   const ReceiveStream& stream() const { return stream_; }
 
  private:

@@ -2,11 +2,12 @@
 //
 // Purpose: bytes wait here in the order in which they came. A little room is built in; a large buffer is borrowed while
 //          the lane needs one.
-// Threads: one at a time. Lifetime: borrows the pool, which outlives it.
-// Units:   bytes. Errors: none.
+// Threads: one at a time. Lifetime: borrows the pool, which outlives it. Units: bytes. Errors: none.
 #pragma once
 
 #include <cstddef>
+#include <cstring>
+#include <utility>
 
 #include "net_socket/receive/stage_pool.h"
 
@@ -19,9 +20,9 @@ class LaneStage {
 
   // `pool` null: it never borrows.
   explicit LaneStage(StagePool* pool) : pool_(pool) {}
-  ~LaneStage();
-  LaneStage(const LaneStage&) = delete;
-  LaneStage& operator=(const LaneStage&) = delete;
+  ~LaneStage() {
+    if (borrowed_ != nullptr) pool_->Give(std::move(borrowed_));
+  }
 
   // What waits.
   const char* data() const { return place_ + begin_; }
@@ -38,20 +39,29 @@ class LaneStage {
   // Before a read: moves what waits to the front, into a borrowed buffer where it `borrows`.
   void Open(bool borrows) {
     if (borrows && pool_ != nullptr && borrowed_ == nullptr) {
-      Borrow();
+      borrowed_ = pool_->Take();
+      MoveTo(borrowed_.get());
+      capacity_ = kStageBytes;
     } else if (begin_ > 0) {
       MoveTo(place_);
     }
   }
   // Gives a borrowed buffer back as soon as what waits fits the built-in room.
   void Settle() {
-    if (borrowed_ != nullptr && bytes() <= kCarryBytes) GiveBack();
+    if (borrowed_ == nullptr || bytes() > kCarryBytes) return;
+    MoveTo(carry_);
+    capacity_ = kCarryBytes;
+    pool_->Give(std::move(borrowed_));
   }
 
  private:
-  void Borrow();
-  void GiveBack();
-  void MoveTo(char* place);
+  void MoveTo(char* place) {
+    const size_t waiting = bytes();
+    if (waiting > 0) std::memmove(place, data(), waiting);
+    place_ = place;
+    begin_ = 0;
+    end_ = waiting;
+  }
 
   StagePool* const pool_;
   char* place_ = carry_;  // carry_, or the borrowed buffer

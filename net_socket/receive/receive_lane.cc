@@ -1,18 +1,9 @@
 #include "net_socket/receive/receive_lane.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "absl/strings/str_format.h"
 #include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
-namespace {
-
-// Staged where the lane does not read ahead: a few small messages.
-constexpr size_t kLittleBytes = 4096;
-
-}  // namespace
 
 int ReceiveLane::Prepare(iovec* iov) {
   if (parked_ || starved()) Digest();  // Its receive may have been posted since, or a place be free.
@@ -26,6 +17,7 @@ int ReceiveLane::Prepare(iovec* iov) {
 }
 
 size_t ReceiveLane::StageRoom() const {
+  constexpr size_t kLittleBytes = 4096;  // where the lane does not read ahead: a few small messages
   const size_t room = stage_.room_bytes();
   const size_t payload = payload_.through_stage() ? payload_.rest() : 0;
   // What follows the payload stays small enough to give the buffer back.
@@ -80,7 +72,8 @@ bool ReceiveLane::DigestPayload() {
   if (payload_.rest() > 0) return false;
   payload_.LetGo();
   if (payload_.missing() > 0) return payload_.TakePlace(header_);
-  ChunkLanded();
+  counts_.chunks.Add();
+  if (payload_.Land(header_)) ++messages_completed_;
   return true;
 }
 
@@ -107,7 +100,10 @@ bool ReceiveLane::DigestHeader() {
   if (header_.kind == FrameKind::kChunk) {
     StartChunk();
   } else {
-    StartRecord();
+    stage_.Drop(kHeaderBytes);
+    skip_left_ = size_t{header_.length} + header_.padding;
+    record_body_.clear();
+    if (skip_left_ == 0 && header_.kind == FrameKind::kError) Fail(PeerError(""));
   }
   return !parked_;
 }
@@ -145,18 +141,6 @@ void ReceiveLane::StartChunk() {
                           header_.length, header_.sequence)));
       return;
   }
-}
-
-void ReceiveLane::StartRecord() {
-  stage_.Drop(kHeaderBytes);
-  skip_left_ = size_t{header_.length} + header_.padding;
-  record_body_.clear();
-  if (skip_left_ == 0 && header_.kind == FrameKind::kError) Fail(PeerError(""));
-}
-
-void ReceiveLane::ChunkLanded() {
-  counts_.chunks.Add();
-  if (payload_.Land(header_)) ++messages_completed_;
 }
 
 void ReceiveLane::Fail(absl::Status status) {

@@ -11,8 +11,7 @@
 // order: the kernel promises no order inside a copy, and the GPU reads along (forward_copy.h). A header whose message
 // has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a sink
 // (GPU memory) goes through the sink's places; where none is free the lane waits likewise: it is starved.
-// Threads: one at a time. Lifetime: borrows the destination and the pool, which outlive it.
-// Units:   bytes.
+// Threads: one at a time. Lifetime: borrows the destination and the pool, which outlive it. Units: bytes.
 // Errors:  the first one sticks in status(): kInvalidArgument when a message is larger than its receive, kUnavailable
 //          when the peer breaks the format or ends in the middle of a message.
 #pragma once
@@ -92,8 +91,6 @@ class ReceiveLane {
   bool DigestHeader();
   ClaimResult Claim(Landing** landing);
   void StartChunk();
-  void StartRecord();
-  void ChunkLanded();
   void Fail(absl::Status status);
 
   Destination* const destination_;

@@ -4,8 +4,7 @@
 //          how the lane goes on with another one. When it is read is the lane's own.
 // Threads: one at a time; holds, ended, counts and LeaveAnswering from any.
 // Lifetime: borrows the descriptor, whose number stays the lane's for life, the owner, the destination and the pool.
-// Units:   bytes.
-// Errors:  to LaneOwner::FailLane, but for Replace's.
+// Units: bytes. Errors: to LaneOwner::FailLane, but for Replace's.
 #pragma once
 
 #include <sys/types.h>

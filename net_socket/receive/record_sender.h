@@ -3,8 +3,7 @@
 // Purpose: sends the announcements of grouped receives (credits.h) as far as the kernel takes them, and keeps the rest.
 //          An error record goes neither into the middle of a credit nor in front of the answer of a new socket.
 // Threads: the calling thread, under the comm's mutex; SendError from any.
-// Lifetime: borrows the descriptor and the owner.
-// Units:   bytes.
+// Lifetime: borrows the descriptor and the owner. Units: bytes.
 // Errors:  Send: kInternal where what must be sealed can't be. A peer that has gone needs no credits: reading says what
 //          that means.
 #pragma once
@@ -37,6 +36,7 @@ class RecordSender {
     credits_ = std::make_unique<CreditQueue>();
     if (keeps) credits_->Keep();
   }
+  // What is said is sealed, or not said.
   bool sealed() const { return sealed_; }
   bool announces() const { return credits_ != nullptr; }
   // One more group can be announced.
@@ -65,7 +65,7 @@ class RecordSender {
   // The next socket goes on after the first `taken` bytes of all credits, modulo 2^32. False: the peer can't say so.
   bool Rewind(uint32_t taken) { return !announces() || credits_->Rewind(taken); }
 
-  // The last: an error record, and the end.
+  // The last: an error record, which tells the peer of a failure, and the end.
   void SendError(absl::string_view why);
 
  private:

@@ -9,12 +9,6 @@
 #include "net_socket/engine/socket_swap.h"
 
 namespace tcpx {
-namespace {
-
-// The next header's record, and a little more.
-constexpr size_t kLittleBytes = 256;
-
-}  // namespace
 
 bool StreamIntake::Freeze(int fd) {
   left_.erase(0, read_);
@@ -76,6 +70,7 @@ ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
 }
 
 iovec StreamIntake::Room(size_t plain) {
+  constexpr size_t kLittleBytes = 256;  // the next header's record, and a little more
   iovec room = opener_->Room(plain == 0);
   const size_t wanted = plain + kSealBytes * (plain / kSealedBytesMax + 2) + kLittleBytes;
   room.iov_len = std::min(room.iov_len, std::max(wanted, opener_->missing()));

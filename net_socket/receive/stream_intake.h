@@ -4,8 +4,7 @@
 //          one holds is read out: the count that the peer gets includes it, and the lane reads it first. Where the
 //          socket is sealed, the stream is what was opened of its records, and a record that is not whole when its
 //          socket is let go was never there.
-// Threads: one at a time.
-// Units:   bytes.
+// Threads: one at a time. Units: bytes.
 // Errors:  Receive: as recvmsg(2), and EBADMSG for what is not the peer's (seal/opener.h).
 #pragma once
 

@@ -81,13 +81,9 @@ int64_t BulkPace::Look(int64_t now) {
   looked_ns_ = now;
   continuous_ = false;
   RefreshRate(now);
-  LaneRates::Seen seen;
-  seen.acked = sent - static_cast<uint64_t>(std::max<int64_t>(held, 0));
-  seen.held = held;
-  seen.full = held > 0 && (striper_->drained() || 2 * held >= HeldMax());
-  seen.peer_limited_us = peer_limited_us_;
-  seen.round_trips = round_trips_;
-  rates_->Looked(index(), now, seen);
+  const uint64_t acked = sent - static_cast<uint64_t>(std::max<int64_t>(held, 0));
+  const bool full = held > 0 && (striper_->drained() || 2 * held >= HeldMax());
+  rates_->Looked(index(), now, {acked, held, full, peer_limited_us_, round_trips_});
   return held;
 }
 

@@ -2,8 +2,7 @@
 //
 // Purpose: a lane between hosts holds what drains within milliseconds at its own pace; one on the same host, a little
 //          unsent data. Each look goes to the connection's LaneRates, by which the lanes share what is left.
-// Threads: the lane's.
-// Lifetime: owned by its lane; borrows all that it is given.
+// Threads: the lane's. Lifetime: owned by its lane; borrows all that it is given.
 // Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
 #pragma once
 

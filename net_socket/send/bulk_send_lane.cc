@@ -44,7 +44,7 @@ BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* 
       striper_(striper),
       idle_(idle),
       stream_(owner, {settings.fd, settings.lane, settings.heals ? tuning::kHeldChunks : 0, 0, settings.seals}),
-      pace_(&stream_, {settings.paced_by_rate, settings.chunk_bytes, settings.chunk_bytes_min}, striper, rates, busy),
+      pace_(&stream_, settings.pace, striper, rates, busy),
       zero_copy_(settings.zero_copy),
       pinned_(!settings.heals) {
   op_.fd = settings.fd;
@@ -60,7 +60,7 @@ BulkSendLane::Next BulkSendLane::Load(int64_t* retry_ns) {
     }
     if (striper_->drained()) return Next::kNothing;
     if (!pace_.HasRoom(retry_ns)) return Next::kNoRoom;
-    (void)PullChunk();
+    PullChunk();
   }
   return Next::kLoaded;
 }
@@ -74,7 +74,8 @@ bool BulkSendLane::LoadInLoop(Engine* engine) {
         if (!striper_->drained()) idle_->WakeNext();
         return true;
       case Next::kNothing:
-        if (!WaitForWork()) continue;
+        idle_->Idle(index());
+        if (!striper_->drained() && idle_->Take(index())) continue;  // Else the next post kicks the lane.
         retry_at_ns_ = pace_.LookWhileHeld();
         return false;
       case Next::kNoRoom:
@@ -91,9 +92,9 @@ bool BulkSendLane::LoadInLoop(Engine* engine) {
   }
 }
 
-bool BulkSendLane::PullChunk() {
+void BulkSendLane::PullChunk() {
   Chunk chunk;
-  if (!pace_.Pull(&chunk)) return false;
+  if (!pace_.Pull(&chunk)) return;
   const SendRequest& request = *chunk.request;
   if (request.events != nullptr) request.events->Count(stream_.lane(), chunk.length, request.message_bytes);
   frame_.Begin(chunk);
@@ -101,7 +102,6 @@ bool BulkSendLane::PullChunk() {
   if (stream_.held() != nullptr) {
     stream_.held()->Begin(frame_.header(), {frame_.payload(), chunk.length, 0}, chunk.request);
   }
-  return true;
 }
 
 bool BulkSendLane::SaysClose() {
@@ -113,11 +113,6 @@ bool BulkSendLane::SaysClose() {
   stream_.LookForAcks();
   if (said_ && stream_.held()->empty()) drained_.store(true, std::memory_order_release);
   return false;
-}
-
-bool BulkSendLane::WaitForWork() {
-  idle_->Idle(index());
-  return striper_->drained() || !idle_->Take(index());
 }
 
 void BulkSendLane::Advance(size_t bytes) {
@@ -166,8 +161,8 @@ void BulkSendLane::SendInLoop(Engine* engine) {
   }
   if (!stream_.CanSeal()) return;
   if (stream_.held() != nullptr && stream_.held()->resending()) {
-    SubmitAgain(engine);
-    return;
+    again_ = true;
+    return SubmitSend(engine, stream_.held()->GatherAgain(op_.iov, IoOp::kIovMax));
   }
   if (!LoadInLoop(engine)) return;
   if (!frame_.begun() && SubmitPinned(engine)) return;
@@ -189,11 +184,6 @@ void BulkSendLane::SubmitSend(Engine* engine, int count) {
   Submit(engine, &op_);
 }
 
-void BulkSendLane::SubmitAgain(Engine* engine) {
-  again_ = true;
-  SubmitSend(engine, stream_.held()->GatherAgain(op_.iov, IoOp::kIovMax));
-}
-
 size_t BulkSendLane::TookOf(int result) {
   const size_t bytes = static_cast<size_t>(result);
   return stream_.sealer() == nullptr ? bytes : stream_.sealer()->Took(bytes);
@@ -202,7 +192,7 @@ size_t BulkSendLane::TookOf(int result) {
 void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
   const HeldFrames* const held = stream_.held();
-  if (held != nullptr) PeerTook(peer_took_);
+  if (held != nullptr) stream_.PeerTook(peer_took_);
   const bool all_sent = frame_.chunk().request == nullptr && striper_->drained();
   // That a lane is closed need not be heard.
   if (all_sent && (held == nullptr || held->all_acked() || !held->awaited())) return;

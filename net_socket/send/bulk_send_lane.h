@@ -3,16 +3,13 @@
 // Purpose: glue between the pure Striper and what moves bytes: a progress thread through its engine (the *InLoop
 //          functions), or the calling thread with plain calls (Pump).
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex.
-// Lifetime: owned by its connection, which detaches it before it goes. Borrows all that it is given.
-// Units:   bytes.
+// Lifetime: owned by its connection, which detaches it before it goes. Borrows all that it is given. Units: bytes.
 // Errors:  to LaneOwner::FailLane.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <utility>
 
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
@@ -24,28 +21,21 @@
 
 namespace tcpx {
 
-class BusyLanes;
-class LaneRates;
-
 class BulkSendLane final : public PoolLane {
  public:
   struct Settings {
     int fd = -1;
     int lane = 1;
-    bool paced_by_rate = true;         // PathProfile
+    BulkPace::Settings pace;
     Switch zero_copy = Switch::kAuto;  // PathProfile
-    int64_t chunk_bytes = 0;
-    int64_t chunk_bytes_min = 0;
-    bool heals = false;  // the lane may get other sockets
-    bool seals = false;  // nothing is sent in the clear (TCPX_ENCRYPT)
+    bool heals = false;                // the lane may get other sockets
+    bool seals = false;                // nothing is sent in the clear (TCPX_ENCRYPT)
   };
 
   // `busy` is the process's; `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its
   // own.
   BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates, IdleLanes* idle,
                BusyLanes* busy);
-  // Before the lane is moved: its socket is sealed.
-  void SealBy(std::unique_ptr<Sealer> sealer) { stream_.SealBy(std::move(sealer)); }
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -60,8 +50,6 @@ class BulkSendLane final : public PoolLane {
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
-  // The same: the peer has closed, and had taken `taken` bytes of the lane's stream by then.
-  void PeerTook(uint64_t taken) { stream_.PeerTook(taken); }
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
   // With `on` the lane takes no chunk any more, and says on its stream that it is closed (FrameKind::kClose). From any
@@ -72,11 +60,8 @@ class BulkSendLane final : public PoolLane {
   }
   // It has said so, and the peer's kernel has all that it ever sent. From any thread.
   bool drained() const { return drained_.load(std::memory_order_acquire); }
-  // It is lost, or closed, and keeps still until it gets another socket. By what moves the lane.
-  bool lost() const { return stream_.lost(); }
-  // From any thread.
-  uint64_t bytes_sent() const { return counts().bytes.get(); }
-  const LaneCounts& counts() const { return stream_.counts(); }
+  // By what moves the lane, but for its counts.
+  SendStream& stream() { return stream_; }
 
  private:
   enum class Next { kLoaded, kNothing, kNoRoom, kRetires };
@@ -86,16 +71,12 @@ class BulkSendLane final : public PoolLane {
   Next Load(int64_t* retry_ns);
   // The same, and waits for work or room where there is none: true when there is a frame.
   bool LoadInLoop(Engine* engine);
-  bool PullChunk();
+  void PullChunk();
   // For a lane that retires: true exactly when there is a record to send.
   bool SaysClose();
-  // True exactly when there is nothing to pull: the next post will kick the lane.
-  bool WaitForWork();
   void SendInLoop(Engine* engine);
   // Hands the bytes in op_ to the engine, or what they become when they are sealed.
   void SubmitSend(Engine* engine, int count);
-  // What was sent into a socket that has died.
-  void SubmitAgain(Engine* engine);
   bool SubmitPinned(Engine* engine);
   // Where the pinned chunk is sent from; false: it can't be sealed.
   bool SealPinned(PinnedChunk* pinned);

@@ -4,19 +4,13 @@
 //          once, in one buffer with its header; what is posted meanwhile is gathered, and leaves together.
 // Budget:  no allocation; one system call for all that is gathered, and one more that asks what was acknowledged while
 //          a request waits for that.
-// Threads: one at a time, under the comm's mutex; counts from any.
-// Lifetime: borrows requests until they are done.
-// Units:   bytes.
-// Errors:  to LaneOwner, or as said.
+// Threads: one at a time, under the comm's mutex; counts from any. Lifetime: borrows requests until they are done.
+// Units: bytes. Errors: to LaneOwner, or as said.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <utility>
 
 #include "absl/status/status.h"
-#include "net_socket/message/lane_counts.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/message/request.h"
 #include "net_socket/send/send_queue.h"
@@ -36,24 +30,17 @@ class ExpressSendLane {
 
   ExpressSendLane(LaneOwner* owner, const Settings& settings);
 
-  // Before the lane is moved: its socket is sealed.
-  void SealBy(std::unique_ptr<Sealer> sealer) { stream_.SealBy(std::move(sealer)); }
-
   // `lone`: no other request of the connection is unfinished.
   void Post(SendRequest* request, bool lone);
   // Sends what is queued, as far as the socket takes it.
   void Flush();
-  // The peer has closed, and had taken `taken` bytes of the lane's stream by then.
-  void PeerTook(uint64_t taken) { stream_.PeerTook(taken); }
-  // The lane goes on with another socket. Not OK: it can't.
-  absl::Status Replace(SocketOffer offer) { return stream_.Replace(std::move(offer)); }
   // Sends again what the old socket may have lost, for a caller that has nothing to ask; *more: not all of it. A socket
   // that breaks is for others to report; not OK: nothing can be sealed.
   absl::Status SendAgainUnasked(bool* more);
   // Nothing is left that only copies here hold.
   bool MayClose();
-  // From any thread.
-  const LaneCounts& counts() const { return stream_.counts(); }
+  SendStream& stream() { return stream_; }
+  const SendStream& stream() const { return stream_; }
 
  private:
   // Sends at once a short message that nothing else waits for, copied next to its header.

@@ -1,34 +1,20 @@
 #include "net_socket/send/held_frames.h"
 
-#include <algorithm>
 #include <cstring>
 
+#include "absl/numeric/bits.h"
 #include "common/dcheck.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/units.h"
 
 namespace tcpx {
 namespace {
 
 const char kZeros[1024] = {};
 
-// Appends the part of a piece that lies after the first *skip and within the next *left bytes.
-void Append(const char* data, size_t bytes, uint64_t* skip, uint64_t* left, iovec* iov, int* count) {
-  if (*skip >= bytes) {
-    *skip -= bytes;
-    return;
-  }
-  const size_t part = static_cast<size_t>(std::min<uint64_t>(bytes - *skip, *left));
-  if (part > 0) iov[(*count)++] = {const_cast<char*>(data + *skip), part};
-  *skip = 0;
-  *left -= part;
-}
-
 }  // namespace
 
 HeldFrames::HeldFrames(size_t frames, size_t copy_bytes)
     : mask_(frames - 1), copy_bytes_(copy_bytes), frames_(new Frame[frames]), copies_(new char[copy_bytes]) {
-  TCPX_DCHECK(IsRingSize(frames));
+  TCPX_DCHECK(absl::has_single_bit(frames));
 }
 
 void HeldFrames::Begin(const char* header, const Payload& payload, SendRequest* request) {
@@ -128,13 +114,13 @@ int HeldFrames::GatherAgain(iovec* iov, int max) const {
     const Frame& frame = at(i);
     if (frame.end <= cursor_) continue;
     uint64_t skip = cursor_ > frame.begin() ? cursor_ - frame.begin() : 0;
-    Append(frame.header, kHeaderBytes, &skip, &left, iov, &count);
-    Append(frame.payload.data, frame.payload.bytes, &skip, &left, iov, &count);
+    AppendPart(frame.header, kHeaderBytes, &skip, &left, iov, &count);
+    AppendPart(frame.payload.data, frame.payload.bytes, &skip, &left, iov, &count);
     const size_t padding = frame.payload.padding;
     // A long one takes several calls.
     const size_t skipped = static_cast<size_t>(std::min<uint64_t>(skip, padding));
     uint64_t none = 0;
-    Append(kZeros, std::min(padding - skipped, sizeof(kZeros)), &none, &left, iov, &count);
+    AppendPart(kZeros, std::min(padding - skipped, sizeof(kZeros)), &none, &left, iov, &count);
     if (padding - skipped > sizeof(kZeros)) break;
   }
   return count;

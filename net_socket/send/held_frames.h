@@ -8,8 +8,7 @@
 //          after a loss: held.Rewind(taken); while (held.resending()) { GatherAgain, SentAgain }
 // Threads: one at a time. Knows no socket; allocates in its constructor only.
 // Lifetime: borrows requests and their payload until they have heard of it.
-// Units:   bytes; positions count the bytes of the stream.
-// Errors:  Rewind.
+// Units: bytes; positions count the bytes of the stream. Errors: Rewind.
 #pragma once
 
 #include <sys/uio.h>
@@ -28,6 +27,18 @@ namespace tcpx {
 inline constexpr char kLostAcknowledged[] =
     "the peer does not have what its kernel has acknowledged: does something between, a proxy or a load balancer, end "
     "TCP connections? TCPX_HEAL can't work through it";
+
+// Adds to what a call sends the part of a piece that lies after the first *skip and within the next *left bytes.
+inline void AppendPart(const char* data, size_t bytes, uint64_t* skip, uint64_t* left, iovec* iov, int* count) {
+  if (*skip >= bytes) {
+    *skip -= bytes;
+    return;
+  }
+  const size_t part = static_cast<size_t>(std::min<uint64_t>(bytes - *skip, *left));
+  if (part > 0) iov[(*count)++] = {const_cast<char*>(data + *skip), part};
+  *skip = 0;
+  *left -= part;
+}
 
 class HeldFrames {
  public:

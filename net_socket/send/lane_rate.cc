@@ -1,9 +1,6 @@
 #include "net_socket/send/lane_rate.h"
 
-#include <algorithm>
-
 #include "common/clock.h"
-#include "net_socket/send/tuning.h"
 
 namespace tcpx {
 

@@ -7,7 +7,6 @@
 #include "common/clock.h"
 #include "net_socket/pilot/lane_pilot.h"
 #include "net_socket/pilot/lane_shuffle.h"
-#include "net_socket/pilot/tuning.h"
 #include "net_socket/send/tuning.h"
 
 namespace tcpx {
@@ -29,14 +28,6 @@ LaneRates::LaneRates(Settings settings)
       round_trips_(static_cast<size_t>(count_)) {
   for (int i = 0; i < settings_.lanes.lanes; ++i) lanes_[i].carries.store(true, std::memory_order_relaxed);
 }
-
-LaneRates::LaneRates(int lanes, bool has_pilot)
-    : LaneRates([lanes, has_pilot] {
-        Settings settings;
-        settings.lanes = {lanes, lanes, false, 0};
-        settings.has_pilot = has_pilot;
-        return settings;
-      }()) {}
 
 double LaneRates::Share(int lane) const {
   int64_t sum = 0, least = 0;
@@ -116,11 +107,6 @@ void LaneRates::Publish() {
   for (int i = 0; i < count_; ++i) lanes_[i].carries.store(policy_->carries(i), std::memory_order_relaxed);
 }
 
-std::vector<LaneOrder> LaneRates::TakeOrders() {
-  MutexLock lock(mutex_);
-  return policy_ == nullptr ? std::vector<LaneOrder>() : policy_->TakeOrders();
-}
-
 void LaneRates::Opened(int lane) {
   MutexLock lock(mutex_);
   if (policy_ == nullptr) return;
@@ -130,20 +116,10 @@ void LaneRates::Opened(int lane) {
   settings_.ordered();
 }
 
-void LaneRates::Refused(int lane) {
-  MutexLock lock(mutex_);
-  if (policy_ != nullptr) policy_->Refused(lane);
-}
-
 void LaneRates::Closed(int lane) {
   MutexLock lock(mutex_);
   lanes_[lane].held.store(0, std::memory_order_relaxed);
   if (policy_ != nullptr) policy_->Closed(lane);
-}
-
-LanePolicy::Found LaneRates::found() {
-  MutexLock lock(mutex_);
-  return policy_ == nullptr ? LanePolicy::Found() : policy_->found();
 }
 
 }  // namespace tcpx

@@ -2,8 +2,7 @@
 //
 // Threads: each lane's owner sets its own and looks; TakeOrders and what comes of them by the thread that carries them
 //          out; any reads.
-// Lifetime: outlives the lanes.
-// Units:   bytes per second, bytes, nanoseconds. Errors: none.
+// Lifetime: outlives the lanes. Units: bytes per second, bytes, nanoseconds. Errors: none.
 #pragma once
 
 #include <atomic>
@@ -41,8 +40,6 @@ class LaneRates {
   };
 
   explicit LaneRates(Settings settings);
-  // All are there, and none is opened.
-  explicit LaneRates(int lanes, bool has_pilot = false);
 
   void Set(int lane, int64_t bytes_per_second) { lanes_[lane].rate.store(bytes_per_second, std::memory_order_relaxed); }
   int64_t Get(int lane) const { return lanes_[lane].rate.load(std::memory_order_relaxed); }
@@ -59,11 +56,20 @@ class LaneRates {
   bool Carries(int lane) const { return lanes_[lane].carries.load(std::memory_order_relaxed); }
   void Looked(int lane, int64_t now_ns, const Seen& seen);
 
-  std::vector<LaneOrder> TakeOrders();
+  std::vector<LaneOrder> TakeOrders() {
+    MutexLock lock(mutex_);
+    return policy_ == nullptr ? std::vector<LaneOrder>() : policy_->TakeOrders();
+  }
   void Opened(int lane);
-  void Refused(int lane);
+  void Refused(int lane) {
+    MutexLock lock(mutex_);
+    if (policy_ != nullptr) policy_->Refused(lane);
+  }
   void Closed(int lane);
-  LanePolicy::Found found();
+  LanePolicy::Found found() {
+    MutexLock lock(mutex_);
+    return policy_ == nullptr ? LanePolicy::Found() : policy_->found();
+  }
 
  private:
   struct Lane {

@@ -1,7 +1,6 @@
 // outgoing_frame.h: the frame that a bulk lane is sending: a header, and the chunk's payload after it.
 //
-// Threads: the lane's. Lifetime: borrows the chunk's request until the frame is over.
-// Units:   bytes. Errors: none.
+// Threads: the lane's. Lifetime: borrows the chunk's request until the frame is over. Units: bytes. Errors: none.
 #pragma once
 
 #include <sys/uio.h>
@@ -9,7 +8,6 @@
 #include <cstddef>
 
 #include "net_socket/message/wire.h"
-#include "net_socket/send/chunk_header.h"
 #include "net_socket/send/stripe.h"
 
 namespace tcpx {
@@ -28,9 +26,7 @@ class OutgoingFrame {
   }
   // A record without a body.
   void BeginRecord(FrameKind kind) {
-    FrameHeader header;
-    header.kind = kind;
-    EncodeHeader(header, header_);
+    EncodeHeader({kind}, header_);
     chunk_ = Chunk();
     taken_ = 0;
     record_ = true;

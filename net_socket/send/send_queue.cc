@@ -3,32 +3,19 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/numeric/bits.h"
 #include "common/dcheck.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/wire.h"
-#include "net_socket/send/chunk_header.h"
 
 namespace tcpx {
 namespace {
 
 const char kPadding[std::numeric_limits<uint16_t>::max()] = {};
 
-// Appends what is left of a piece once `*skip` bytes are taken off its front.
-void Append(const char* data, size_t length, size_t* skip, iovec* iov, int* count, size_t* bytes) {
-  if (*skip >= length) {
-    *skip -= length;
-    return;
-  }
-  iov[(*count)++] = {const_cast<char*>(data + *skip), length - *skip};
-  *bytes += length - *skip;
-  *skip = 0;
-}
-
 }  // namespace
 
 SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max, HeldFrames* held)
     : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), held_(held), ring_(new SendRequest*[capacity]) {
-  TCPX_DCHECK(IsRingSize(capacity));
+  TCPX_DCHECK(absl::has_single_bit(capacity));
 }
 
 void SendQueue::StartChunk(SendRequest* request, size_t offset) const {
@@ -46,16 +33,18 @@ void SendQueue::Push(SendRequest* request, uint16_t padding) {
 
 int SendQueue::Gather(iovec* iov, size_t* bytes) const {
   int count = 0;
-  size_t skip = head_taken_;
-  *bytes = 0;
+  uint64_t skip = head_taken_;
+  constexpr uint64_t kAll = ~uint64_t{0};
+  uint64_t left = kAll;
   const size_t room = held_ == nullptr ? tail_ - head_ : held_->room() + (head_taken_ > 0 ? 1 : 0);
   for (size_t i = head_; i != tail_ && i - head_ < room && count + 3 <= kIovMax; ++i) {
     const SendRequest& request = *ring_[i & mask_];
-    Append(request.header, kHeaderBytes, &skip, iov, &count, bytes);
-    Append(request.data + request.chunk_offset, request.chunk_length, &skip, iov, &count, bytes);
-    Append(kPadding, request.padding, &skip, iov, &count, bytes);
+    AppendPart(request.header, kHeaderBytes, &skip, &left, iov, &count);
+    AppendPart(request.data + request.chunk_offset, request.chunk_length, &skip, &left, iov, &count);
+    AppendPart(kPadding, request.padding, &skip, &left, iov, &count);
     if (request.chunk_offset + request.chunk_length < request.bytes) break;  // Its next header is not made yet.
   }
+  *bytes = kAll - left;
   return count;
 }
 

@@ -2,8 +2,7 @@
 //
 // Purpose: gathers the headers and payloads of many messages into one call, and keeps count of what the kernel took.
 //          Knows no socket.
-// Threads: one at a time. Lifetime: borrows the requests until their `left` is 0.
-// Units:   bytes. Errors: none.
+// Threads: one at a time. Lifetime: borrows the requests until their `left` is 0. Units: bytes. Errors: none.
 #pragma once
 
 #include <sys/uio.h>

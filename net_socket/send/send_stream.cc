@@ -10,11 +10,6 @@
 #include "net_socket/send/tuning.h"
 
 namespace tcpx {
-namespace {
-
-constexpr int kIovMax = 128;
-
-}  // namespace
 
 bool SendStream::CanSeal() {
   const absl::Status sealed = CheckSealer(settings_.seals, sealer_.get());
@@ -39,9 +34,9 @@ bool SendStream::Died() const {
   return poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0;
 }
 
-int64_t SendStream::Queued() const {
+void SendStream::LookForAcks() {
   const int queued = QueuedBytes(settings_.fd);
-  return sealer_ == nullptr ? queued : sealer_->Unacked(queued);
+  held_->Acked(sealer_ == nullptr ? queued : sealer_->Unacked(queued));
 }
 
 int64_t SendStream::LookForAcks(int64_t now_ns) {
@@ -53,6 +48,7 @@ int64_t SendStream::LookForAcks(int64_t now_ns) {
 }
 
 int SendStream::SendAgain() {
+  constexpr int kIovMax = 128;
   while (held_->resending()) {
     iovec iov[kIovMax];
     const ssize_t sent = Send(iov, held_->GatherAgain(iov, kIovMax));

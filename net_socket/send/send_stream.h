@@ -4,8 +4,7 @@
 //          acknowledged, its counts, and what happens when the socket breaks or another one takes its place. Which
 //          bytes are sent, and when, is the lane's: express_send_lane.h, bulk_send_lane.h.
 // Threads: those of the lane, one at a time; counts from any.
-// Lifetime: owned by its lane. Borrows the owner; the descriptor is the connection's.
-// Units:   bytes, nanoseconds.
+// Lifetime: owned by its lane. Borrows the owner; the descriptor is the connection's. Units: bytes, nanoseconds.
 // Errors:  to LaneOwner, by Broke and CanSeal; else returned.
 #pragma once
 
@@ -46,11 +45,10 @@ class SendStream {
   int fd() const { return settings_.fd; }
   int lane() const { return settings_.lane; }
   bool seals() const { return settings_.seals; }
-  // It waits for another socket.
+  // It is lost, or closed, and keeps still until it gets another socket.
   bool lost() const { return lost_; }
   // Null: the lane does not heal.
-  HeldFrames* held() { return held_.get(); }
-  const HeldFrames* held() const { return held_.get(); }
+  HeldFrames* held() const { return held_.get(); }
   // Null: the socket is not sealed.
   Sealer* sealer() const { return sealer_.get(); }
   LaneCounts& counts() { return counts_; }
@@ -69,10 +67,8 @@ class SendStream {
   // False: nothing can be sealed, and the connection has failed.
   bool CanSeal();
 
-  // For lanes that heal. Bytes of the stream that the socket holds unacknowledged; negative: not known.
-  int64_t Queued() const;
-  // Tells the requests what was acknowledged.
-  void LookForAcks() { held_->Acked(Queued()); }
+  // For lanes that heal. Tells the requests what was acknowledged.
+  void LookForAcks();
   // The same, as often as it pays: returns when to look again, 0 for not at all.
   int64_t LookForAcks(int64_t now_ns);
   // The socket has died, though nobody may have noticed yet.

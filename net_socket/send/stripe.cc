@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/numeric/bits.h"
 #include "common/clock.h"
 #include "common/dcheck.h"
-#include "net_socket/message/ring_size.h"
-#include "net_socket/message/units.h"
 
 namespace tcpx {
 
 Striper::Striper(size_t capacity, Limits limits)
     : mask_(capacity - 1), limits_(limits), ring_(new SendRequest*[capacity]) {
-  TCPX_DCHECK(IsRingSize(capacity));
+  TCPX_DCHECK(absl::has_single_bit(capacity));
 }
 
 void Striper::Post(SendRequest* request) {
@@ -61,21 +60,10 @@ void IdleLanes::WakeOne() {
 }
 
 void IdleLanes::WakeNext() {
-  if (!AnyIdle()) return;
+  const auto idle = [](const Entry& lane) { return lane.idle.load(std::memory_order_seq_cst); };
+  if (std::none_of(lanes_.get(), lanes_.get() + count_, idle)) return;
   MutexLock lock(mutex_);
   if (!closed_) WakeOne();
-}
-
-void IdleLanes::Close() {
-  MutexLock lock(mutex_);
-  closed_ = true;
-}
-
-bool IdleLanes::AnyIdle() const {
-  for (int i = 0; i < count_; ++i) {
-    if (lanes_[i].idle.load(std::memory_order_seq_cst)) return true;
-  }
-  return false;
 }
 
 }  // namespace tcpx

@@ -48,9 +48,6 @@ class Striper {
   // The next chunk for a lane that wants `want_bytes` at most and shall take `share` (0 to 1) of what is posted, within
   // the limits; false when there is none. `least`: in place of the lower limit.
   bool Pull(size_t want_bytes, double share, size_t least, Chunk* chunk);
-  bool Pull(size_t want_bytes, double share, Chunk* chunk) {
-    return Pull(want_bytes, share, limits_.chunk_bytes_min, chunk);
-  }
   // The kernel took the whole of `chunk`.
   static void Sent(const Chunk& chunk);
 
@@ -97,15 +94,16 @@ class IdleLanes {
   // The same, unless closed.
   void WakeNext();
   // Returns once no lane is being kicked by another, nor will be.
-  void Close();
+  void Close() {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
 
  private:
   struct Entry {
     PoolLane* lane = nullptr;
     std::atomic<bool> idle{false};
   };
-
-  bool AnyIdle() const;
 
   const int count_;
   const std::unique_ptr<Entry[]> lanes_;

@@ -1,8 +1,4 @@
-// tuning.h: every number of the pace of lanes that was chosen, and not taken from a standard or a limit.
-//
-// Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
-//          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of
-//          the page that it names: tools/tuning_tables writes them.
+// tuning.h: the numbers of the pace of lanes, in the form of net_socket/pilot/tuning.h.
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 // Source:  io_uring_prep_sendmsg_zc(3), Linux 6.1; reports of usage, Linux 6.2.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -69,11 +70,30 @@ class PinnedChunks {
   explicit PinnedChunks(bool reports_sent = true) : reports_sent_(reports_sent) {}
 
   // Null when all are waiting for the kernel: send by copying then.
-  PinnedChunk* Take();
+  PinnedChunk* Take() {
+    if (free_.empty()) {
+      if (all_.size() == kMax) return nullptr;
+      all_.push_back(std::make_unique<PinnedChunk>());
+      free_.push_back(all_.back().get());
+    }
+    PinnedChunk* chunk = free_.back();
+    free_.pop_back();
+    chunk->taken = false;
+    chunk->released = false;
+    return chunk;
+  }
   // Gives back what is over, after the request has heard of it; else leaves it.
-  void Settle(PinnedChunk* chunk);
+  void Settle(PinnedChunk* chunk) {
+    if (!chunk->taken || !chunk->released) return;
+    const Chunk sent = chunk->chunk;
+    chunk->sealed.GiveBack();
+    free_.push_back(chunk);
+    if (reports_sent_) Striper::Sent(sent);  // The request may be gone after this.
+  }
   // True exactly while the kernel holds one.
-  bool InFlight() const;
+  bool InFlight() const {
+    return std::any_of(all_.begin(), all_.end(), [](const auto& chunk) { return chunk->op.in_flight; });
+  }
 
  private:
   const bool reports_sent_;

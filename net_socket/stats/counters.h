@@ -2,8 +2,7 @@
 //
 // Purpose: a new counter is a member and a line here, and the place that counts. For what a lane's mover counts,
 //          the member is in message/lane_counts.h.
-// Threads: plain data.
-// Units:   as the names say; all counts are of the whole life.
+// Threads: plain data. Units: as the names say; all counts are of the whole life.
 // Source:  the names: prometheus.io, "Metric and label naming".
 #pragma once
 

@@ -2,8 +2,7 @@
 //
 // Purpose: names end in their unit, counters in _total, as Prometheus' conventions ask for. By default every series is
 //          of a device and a peer's host, and histograms of a device: so their number does not grow with connections.
-// Threads: any; pure.
-// Units:   seconds and bytes. Errors: none.
+// Threads: any; pure. Units: seconds and bytes. Errors: none.
 // Source:  prometheus.io, "Exposition formats" (version 0.0.4) and "Metric and label naming".
 #pragma once
 

@@ -7,18 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <utility>
 
-#include "common/clock.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/this_host.h"
 #include "common/thread.h"
 #include "net_socket/stats/exposition.h"
-#include "net_socket/stats/pace.h"
 #include "net_socket/stats/snapshot_json.h"
 #include "net_socket/stats/stats_file.h"
 #include "net_socket/stats/stats_socket.h"
@@ -64,9 +61,7 @@ class StatsHub::Outputs {
  public:
   explicit Outputs(StatsHub* hub) : hub_(hub) {
     const StatsSettings& settings = hub->settings();
-    if (!settings.dir.empty()) {
-      file_ = std::make_unique<StatsFile>(settings.dir, hub->process_, hub->warned_file_);
-    }
+    if (!settings.dir.empty()) file_ = std::make_unique<StatsFile>(settings.dir, hub->process_, hub->warned_file_);
     if (settings.socket.empty()) return;
     auto socket = StatsSocket::Open(settings.socket);
     if (socket.ok()) {
@@ -81,8 +76,6 @@ class StatsHub::Outputs {
   ~Outputs() {
     if (file_ != nullptr) hub_->warned_file_ = file_->warned();
   }
-  Outputs(const Outputs&) = delete;
-  Outputs& operator=(const Outputs&) = delete;
 
   void Looked() { document_ = nullptr; }
 
@@ -257,11 +250,6 @@ void StatsHub::LookAtAll() {
   looked_ns_ = MonotonicNanos();
   looked_unix_ = UnixNow();
   ++looks_;
-}
-
-void StatsHub::ShowRma(RmaSource* source) {
-  MutexLock lock(mutex_);
-  rma_ = source;
 }
 
 Snapshot StatsHub::Take(bool connections) {

@@ -3,12 +3,13 @@
 //
 // Purpose: connections join with a link and leave with their last numbers. A thread of its own looks at every
 //          connection once a second, writes the file every 10 s and answers readers of the socket, so that neither
-//          messages nor housekeeping ever wait for a disk or a reader. pace.h says how often it looks.
+//          messages nor housekeeping ever wait for a disk or a reader. StatsPace says how often it looks.
 // Threads: Start, Stop, Join, Leave and Take from any but its own.
 // Lifetime: the plugin's. What closed connections have counted stays.
 // Errors:  one WARN each for a file, socket, thread or memory that can't be had; everything else continues.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "absl/container/flat_hash_set.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/mutex.h"
 #include "net_socket/engine/link.h"
@@ -23,7 +25,40 @@
 
 namespace tcpx {
 
-class StatsPace;
+// When the statistics look, and when they write.
+// Purpose: a look comes once a second, or less often where looks would cost more than a third of a percent of a CPU,
+//          but every 10 s at least. Only the look itself counts: else a reader that asks the socket often would slow
+//          looks down. Files are written every 10 s, of the latest look, however long that is ago.
+// Threads: one at a time. Units: nanoseconds of MonotonicNanos; 0 is due. Errors: none.
+class StatsPace {
+ public:
+  // From one look to the next.
+  static constexpr int64_t kLookEveryNs = kSecond;
+  // And at the most, where looks are costly.
+  static constexpr int64_t kLookEveryMaxNs = 10 * kSecond;
+  // From one time that the file is written to the next.
+  static constexpr int64_t kWriteEveryNs = 10 * kSecond;
+  // A look's cost, times this, is the least time until the next one.
+  static constexpr int64_t kCostShare = 300;
+
+  bool LookDue(int64_t now_ns) const { return now_ns >= look_ns_; }
+  bool WriteDue(int64_t now_ns) const { return now_ns >= write_ns_; }
+  // `cost_ns`: CPU.
+  void Looked(int64_t now_ns, int64_t cost_ns) {
+    look_ns_ = now_ns + std::clamp(cost_ns * kCostShare, kLookEveryNs, kLookEveryMaxNs);
+  }
+  // The first file is of before the first connection: the second comes soon.
+  void Wrote(int64_t now_ns) {
+    write_ns_ = now_ns + (first_ ? kLookEveryNs : kWriteEveryNs);
+    first_ = false;
+  }
+  int64_t next_ns() const { return std::min(look_ns_, write_ns_); }
+
+ private:
+  int64_t look_ns_ = 0;
+  int64_t write_ns_ = 0;
+  bool first_ = true;
+};
 
 struct StatsSettings {
   bool table = false;  // when a communicator ends
@@ -67,8 +102,6 @@ class StatsHub {
  public:
   explicit StatsHub(StatsSettings settings);
   ~StatsHub();
-  StatsHub(const StatsHub&) = delete;
-  StatsHub& operator=(const StatsHub&) = delete;
 
   const StatsSettings& settings() const { return settings_; }
 
@@ -77,7 +110,10 @@ class StatsHub {
   void Stop();
 
   // For as long as the hub lives.
-  void ShowRma(RmaSource* source);
+  void ShowRma(RmaSource* source) {
+    MutexLock lock(mutex_);
+    rma_ = source;
+  }
 
   using Read = std::function<void(ConnectionNumbers*)>;
   std::shared_ptr<StatsEntry> Join(Link<NumbersSource> source, const Read& read);

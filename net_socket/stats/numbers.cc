@@ -124,9 +124,7 @@ void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane) {
   sum->rtt_min_us = now.rtt_min_us;
   sum->delivery_bytes_per_second = now.delivery_bytes_per_second;
   sum->unacked_bytes = now.unacked_bytes;
-  for (const auto& counter : kTcpCounters) {
-    sum->*counter.member += Since(old.*counter.member, now.*counter.member);
-  }
+  for (const auto& counter : kTcpCounters) sum->*counter.member += Since(old.*counter.member, now.*counter.member);
   lane->socket = now;
   lane->read = true;
 }

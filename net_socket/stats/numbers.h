@@ -1,7 +1,6 @@
 // numbers.h: what is known of one end of a connection, copied out of it.
 //
-// Threads: plain data.
-// Units:   as the names say; all counts are of the whole life.
+// Threads: plain data. Units: as the names say; all counts are of the whole life.
 #pragma once
 
 #include <array>
@@ -80,7 +79,17 @@ struct LaneNumbers : LaneSums {
   bool read = false;  // at least once
 };
 
-struct ConnectionNumbers {
+// What a connection has moved, by class: express, bulk; and what has become of it.
+struct TrafficNumbers {
+  std::array<uint64_t, 2> messages{};
+  std::array<uint64_t, 2> bytes{};
+  std::array<LogHistogramValues, 2> sizes;
+  std::array<LogHistogramValues, 2> durations;  // nanoseconds
+  ConnectionCounts counts;
+  BlockedNumbers blocked{};
+};
+
+struct ConnectionNumbers : TrafficNumbers {
   // These never change.
   uint64_t communicator = 0;
   std::string connection;  // the first 8 bytes of its id, in hexadecimal: the same at both ends
@@ -90,15 +99,8 @@ struct ConnectionNumbers {
   std::string peer_host;
   int gpu = -1;  // whose memory it carries, by CUDA's number in this process; -1: none so far
 
-  // By class: express, bulk.
-  std::array<uint64_t, 2> messages{};
-  std::array<uint64_t, 2> bytes{};
-  std::array<LogHistogramValues, 2> sizes;
-  std::array<LogHistogramValues, 2> durations;  // nanoseconds
-  ConnectionCounts counts;
   WaitNumbers waits;
   OpenWait open_wait;
-  BlockedNumbers blocked{};
   // What of the waits, and of the lanes' times, `blocked` has in it.
   WaitNumbers attributed;
   uint64_t attributed_busy_us = 0;

@@ -1,7 +1,6 @@
 // rma_numbers.h: what one-sided transfers have done, and how it is called.
 //
-// Threads: plain data.
-// Units:   bytes; all counts are of the whole life of the process, but for those of now.
+// Threads: plain data. Units: bytes; all counts are of the whole life of the process, but for those of now.
 #pragma once
 
 #include <cstdint>

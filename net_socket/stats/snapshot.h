@@ -1,7 +1,6 @@
 // snapshot.h: everything that the statistics know at one moment, for those that show it.
 //
-// Threads: plain data.
-// Units:   as in numbers.h; seconds since 1970 where a name ends in _unix.
+// Threads: plain data. Units: as in numbers.h; seconds since 1970 where a name ends in _unix.
 #pragma once
 
 #include <cstdint>

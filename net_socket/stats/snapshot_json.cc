@@ -1,6 +1,5 @@
 #include "net_socket/stats/snapshot_json.h"
 
-#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -2,8 +2,7 @@
 //
 // Purpose: `tcpx-HOST-PID.prom`, replaced as a whole, so that a reader (node_exporter's textfile collector) never sees
 //          a half of one. Files that dead processes left are removed.
-// Threads: one at a time.
-// Errors:  one WARN for the first failure; it is tried again at each write.
+// Threads: one at a time. Errors: one WARN for the first failure; it is tried again at each write.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ class StatsFile {
   static constexpr int64_t kStaleSeconds = 30;
   static constexpr int64_t kStaleElsewhereSeconds = 600;
 
-  // `told`: an earlier StatsFile of this process has already logged a failure.
+  // `warned`: an earlier StatsFile of this process has already logged a failure.
   StatsFile(std::string dir, const ProcessNumbers& process, bool warned = false);
   // Removes the file.
   ~StatsFile();

@@ -1,7 +1,6 @@
 // thread_times.h: how long threads of this process ran, and how long they were ready and had no CPU.
 //
-// Threads: one at a time.
-// Units:   nanoseconds of each thread's life.
+// Threads: one at a time. Units: nanoseconds of each thread's life.
 // Tid:     the kernel gives it to another thread once a thread has ended: one that counts less than before is another.
 // Errors:  a kernel without schedstats (CONFIG_SCHEDSTATS) tells nothing: no thread is there.
 // Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23: time on the CPU, time waiting for one, time slices.

@@ -1,7 +1,6 @@
 // totals.h: the numbers of many connections, summed up by device and peer host.
 //
-// Threads: plain data.
-// Units:   as in numbers.h.
+// Threads: plain data. Units: as in numbers.h.
 #pragma once
 
 #include <array>
@@ -18,17 +17,11 @@
 namespace tcpx {
 
 // Totals of one direction between a device here and a host there.
-struct DirectionTotals {
+struct DirectionTotals : TrafficNumbers {
   uint64_t opened = 0;
   uint64_t failed = 0;
-  std::array<uint64_t, 2> messages{};
-  std::array<uint64_t, 2> bytes{};
-  std::array<LogHistogramValues, 2> sizes;
-  std::array<LogHistogramValues, 2> durations;
-  ConnectionCounts counts;
   LaneSums stream;  // of all lanes
   TcpCounts tcp;
-  BlockedNumbers blocked{};
   // The rest is about connections that are open now.
   uint64_t open = 0;
   uint64_t posted = 0;
@@ -70,8 +63,7 @@ class Totals {
 };
 
 // What a communicator's connections did, as a table for the log.
-// Threads: any; pure.
-// Units:   of the columns, in their heads. Errors: none.
+// Threads: any; pure. Units: of the columns, in their heads. Errors: none.
 
 // Rows of one table at the most; what is beyond is one more, that says how many.
 inline constexpr size_t kTableRowsMax = 64;

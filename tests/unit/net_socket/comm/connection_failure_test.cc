@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/line_limit.h"
-#include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/failure_report.h"
 #include "net_socket/message/failure_kind.h"
 #include "net_socket/seal/opener.h"
 #include "tests/unit/net_socket/comm/fake_end.h"

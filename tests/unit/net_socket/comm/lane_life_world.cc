@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "net_socket/message/units.h"
-#include "net_socket/send/chunk_header.h"
+#include "net_socket/message/flight.h"
+#include "net_socket/message/request.h"
 
 namespace tcpx {
 namespace lane_life {

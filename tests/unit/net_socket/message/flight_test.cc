@@ -101,11 +101,11 @@ TEST(FlightTest, ReceivesThatHaveNotLanded) {
   chunk.message_bytes = 10;
   Landing* receive = nullptr;
   ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &receive));
-  ASSERT_TRUE(receive->Landed(chunk));
+  ASSERT_TRUE(receive->Landed(chunk.length, chunk.message_bytes));
   chunk.sequence = 1;
   chunk.message_bytes = 40;
   ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &receive));
-  ASSERT_FALSE(receive->Landed(chunk));
+  ASSERT_FALSE(receive->Landed(chunk.length, chunk.message_bytes));
   const Flight flight = table.FlightNow();
   EXPECT_EQ(2, flight.messages);
   EXPECT_EQ(1u, flight.sequence);

@@ -134,7 +134,7 @@ TEST_F(ExpressReceiveLaneTest, ALossWithoutAnotherSocketIsTheEnd) {
 }
 
 TEST_F(ExpressReceiveLaneTest, AnErrorIsTheLastThatItSays) {
-  lane_.SendError("why");
+  lane_.records().SendError("why");
   const std::string record = ReadAvailable(peer_.get());
   ASSERT_EQ(kHeaderBytes + 3, record.size());
   FrameHeader header;

@@ -22,8 +22,8 @@ class BareLaneTest : public ::testing::Test {
   BareLaneTest() {
     BulkSendLane::Settings settings;
     settings.fd = pair_.a.get();
-    settings.chunk_bytes = 512 << 10;
-    settings.chunk_bytes_min = 64 << 10;
+    settings.pace.chunk_bytes = 512 << 10;
+    settings.pace.chunk_bytes_min = 64 << 10;
     settings.heals = true;
     settings.seals = true;
     lane_ = std::make_unique<BulkSendLane>(&owner_, settings, &striper_, &rates_, &idle_, &busy_);
@@ -41,7 +41,7 @@ class BareLaneTest : public ::testing::Test {
 
   FakeOwner owner_;
   Striper striper_{4, Striper::Limits()};
-  LaneRates rates_{1};
+  LaneRates rates_{LaneRates::Settings{}};
   IdleLanes idle_{1};
   BusyLanes busy_;
   TcpPair pair_ = MakeTcpPair();
@@ -74,7 +74,7 @@ TEST_F(BareLaneTest, SaysNothingInAPool) {
 // One that was closed has no keys any more, and its next socket brings none.
 TEST_F(BareLaneTest, SaysNothingOnceItWasClosed) {
   const Encryption encryption({CipherSuite::kChaCha20Poly1305});
-  lane_->SealBy(std::move(encryption.Make(CipherSuite::kChaCha20Poly1305, Key32(), Key32()).sealer));
+  lane_->stream().SealBy(std::move(encryption.Make(CipherSuite::kChaCha20Poly1305, Key32(), Key32()).sealer));
   auto none = StreamSocket(AF_INET);
   ASSERT_TRUE(none.ok());
   SocketOffer close;

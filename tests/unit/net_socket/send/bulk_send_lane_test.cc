@@ -36,16 +36,16 @@ class BulkSendLaneTest : public ::testing::Test {
     BulkSendLane::Settings settings;
     settings.fd = fd;
     settings.lane = kLane;
-    settings.paced_by_rate = false;
-    settings.chunk_bytes = 512 << 10;
-    settings.chunk_bytes_min = 64 << 10;
+    settings.pace.by_rate = false;
+    settings.pace.chunk_bytes = 512 << 10;
+    settings.pace.chunk_bytes_min = 64 << 10;
     return settings;
   }
 
   TcpPair pair_ = MakeTcpPair();
   FakeOwner owner_;
   Striper striper_{4, Striper::Limits()};
-  LaneRates rates_{kLane};
+  LaneRates rates_{LaneRates::Settings{{kLane, kLane}}};
   IdleLanes idle_{kLane};
   BusyLanes busy_;
   BulkSendLane lane_;
@@ -57,7 +57,7 @@ TEST_F(BulkSendLaneTest, SendsAChunkAfterItsHeader) {
   striper_.Post(&request_);
   lane_.Pump();
   EXPECT_TRUE(request_.done());
-  EXPECT_EQ(kHeaderBytes + payload_.size(), lane_.bytes_sent());
+  EXPECT_EQ(kHeaderBytes + payload_.size(), lane_.stream().counts().bytes.get());
   const std::string got = ReadAvailable(pair_.b.get());
   ASSERT_EQ(kHeaderBytes + payload_.size(), got.size());
   FrameHeader header;
@@ -96,7 +96,7 @@ TEST_F(BulkSendLaneTest, SendsNothingWhileItsOwnerIsFailing) {
 TEST(PausedLaneTest, TakesNoChunk) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
-  LaneRates rates(2, true);
+  LaneRates rates(LaneRates::Settings{{2, 2}, true});
   IdleLanes idle(2);
   BusyLanes busy;
   // One path of 100 MB/s, long ago, which a lane fills.
@@ -123,14 +123,14 @@ TEST(PausedLaneTest, TakesNoChunk) {
     BulkSendLane::Settings settings;
     settings.fd = pairs[i].a.get();
     settings.lane = i + 1;
-    settings.chunk_bytes = 512 << 10;
-    settings.chunk_bytes_min = 64 << 10;
+    settings.pace.chunk_bytes = 512 << 10;
+    settings.pace.chunk_bytes_min = 64 << 10;
     lanes[i] = std::make_unique<BulkSendLane>(&owner, settings, &striper, &rates, &idle, &busy);
   }
   striper.Post(&request);
   lanes[1]->Pump();
   EXPECT_FALSE(request.done());
-  EXPECT_EQ(0u, lanes[1]->bytes_sent());
+  EXPECT_EQ(0u, lanes[1]->stream().counts().bytes.get());
   lanes[0]->Pump();
   EXPECT_TRUE(request.done());
   EXPECT_EQ(payload, ReadAvailable(pairs[0].b.get()).substr(kHeaderBytes));
@@ -153,8 +153,8 @@ TEST(PilotedLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
   TcpPair pair = MakeTcpPair();
   BulkSendLane::Settings settings;
   settings.fd = pair.a.get();
-  settings.chunk_bytes = 512 << 10;
-  settings.chunk_bytes_min = 64 << 10;
+  settings.pace.chunk_bytes = 512 << 10;
+  settings.pace.chunk_bytes_min = 64 << 10;
   BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
   for (int lane_of_rate = 0; lane_of_rate < 4; ++lane_of_rate) rates.Set(lane_of_rate, 1000);
   const std::string payload = "p";
@@ -177,8 +177,8 @@ TEST(PilotedLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
   TcpPair pair = MakeTcpPair();
   BulkSendLane::Settings settings;
   settings.fd = pair.a.get();
-  settings.chunk_bytes = 4 << 10;
-  settings.chunk_bytes_min = 4 << 10;
+  settings.pace.chunk_bytes = 4 << 10;
+  settings.pace.chunk_bytes_min = 4 << 10;
   BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
   const std::string payload(10000, 'p');
   SendRequest request;
@@ -192,7 +192,7 @@ TEST(PilotedLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
     got += ReadAvailable(pair.b.get());
   }
   EXPECT_TRUE(request.done());
-  EXPECT_LE(2 * kHeaderBytes + payload.size(), lane.bytes_sent()) << "in several chunks";
+  EXPECT_LE(2 * kHeaderBytes + payload.size(), lane.stream().counts().bytes.get()) << "in several chunks";
 }
 
 // From when it has taken the offer that closes it until it has another socket.
@@ -205,14 +205,14 @@ TEST(PilotedLaneTest, AClosedLaneKeepsStill) {
   TcpPair pair = MakeTcpPair();
   BulkSendLane::Settings settings;
   settings.fd = pair.a.get();
-  settings.chunk_bytes = 512 << 10;
-  settings.chunk_bytes_min = 64 << 10;
+  settings.pace.chunk_bytes = 512 << 10;
+  settings.pace.chunk_bytes_min = 64 << 10;
   settings.heals = true;
   BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
   lane.Retire(true);
   for (const Deadline deadline; !lane.drained() && deadline.Yield();) lane.Pump();
   ASSERT_TRUE(lane.drained());
-  EXPECT_FALSE(lane.lost());
+  EXPECT_FALSE(lane.stream().lost());
   auto none = StreamSocket(AF_INET);
   ASSERT_TRUE(none.ok());
   SocketOffer close;
@@ -220,7 +220,7 @@ TEST(PilotedLaneTest, AClosedLaneKeepsStill) {
   close.closes = true;
   close.done = [](uint64_t) {};
   ASSERT_TRUE(lane.Replace(std::move(close)).ok());
-  EXPECT_TRUE(lane.lost());
+  EXPECT_TRUE(lane.stream().lost());
   lane.Retire(false);
   const std::string payload(10000, 'p');
   SendRequest request;
@@ -229,14 +229,14 @@ TEST(PilotedLaneTest, AClosedLaneKeepsStill) {
   request.left.store(Units(payload.size()));
   striper.Post(&request);
   for (int i = 0; i < 10; ++i) lane.Pump();
-  EXPECT_EQ(kHeaderBytes, lane.bytes_sent()) << "the record that says it rests";
+  EXPECT_EQ(kHeaderBytes, lane.stream().counts().bytes.get()) << "the record that says it rests";
   TcpPair next = MakeTcpPair();
   SocketOffer offer;
   offer.fd = next.a.get();
   offer.position = kHeaderBytes;
   offer.done = [](uint64_t) {};
   ASSERT_TRUE(lane.Replace(std::move(offer)).ok());
-  EXPECT_FALSE(lane.lost());
+  EXPECT_FALSE(lane.stream().lost());
   for (const Deadline deadline; !request.done() && deadline.Yield();) lane.Pump();
   EXPECT_EQ(payload, ReadAvailable(next.b.get()).substr(kHeaderBytes));
   EXPECT_FALSE(owner.failed());
@@ -254,8 +254,8 @@ class PacedLaneTest : public ::testing::Test {
     TcpPair pair = MakeTcpPair();
     BulkSendLane::Settings settings;
     settings.fd = pair.a.get();
-    settings.chunk_bytes = 512 << 10;
-    settings.chunk_bytes_min = 64 << 10;
+    settings.pace.chunk_bytes = 512 << 10;
+    settings.pace.chunk_bytes_min = 64 << 10;
     BulkSendLane lane(&owner_, settings, &striper_, &rates_, &idle_, &busy_);
     SendRequest request;
     request.data = payload_.data();
@@ -264,15 +264,15 @@ class PacedLaneTest : public ::testing::Test {
     striper_.Post(&request);
     uint64_t before = 0;
     do {
-      before = lane.bytes_sent();
+      before = lane.stream().counts().bytes.get();
       lane.Pump();
-    } while (lane.bytes_sent() > before);
+    } while (lane.stream().counts().bytes.get() > before);
     return UnsentBytes(pair.a.get());
   }
 
   FakeOwner owner_;
   Striper striper_{4, Striper::Limits()};
-  LaneRates rates_{1};
+  LaneRates rates_{LaneRates::Settings{}};
   IdleLanes idle_{1};
   BusyLanes busy_;
   const std::string payload_ = std::string(8 << 20, 'p');
@@ -300,9 +300,9 @@ class LanesOfAPoolTest : public ::testing::Test {
       BulkSendLane::Settings settings;
       settings.fd = pairs_.back().a.get();
       settings.lane = i + 1;
-      settings.paced_by_rate = false;
-      settings.chunk_bytes = 512 << 10;
-      settings.chunk_bytes_min = 64 << 10;
+      settings.pace.by_rate = false;
+      settings.pace.chunk_bytes = 512 << 10;
+      settings.pace.chunk_bytes_min = 64 << 10;
       lanes_.push_back(std::make_unique<BulkSendLane>(&owner_, settings, &striper_, &rates_, &idle_, &busy_));
       idle_.Enter(i, lanes_.back().get());
       pool_.Attach(lanes_.back().get());
@@ -325,7 +325,7 @@ class LanesOfAPoolTest : public ::testing::Test {
 
   int Busy() const {
     int busy = 0;
-    for (const auto& lane : lanes_) busy += lane->bytes_sent() > 0 ? 1 : 0;
+    for (const auto& lane : lanes_) busy += lane->stream().counts().bytes.get() > 0 ? 1 : 0;
     return busy;
   }
 
@@ -338,7 +338,7 @@ class LanesOfAPoolTest : public ::testing::Test {
 
   FakeOwner owner_;
   Striper striper_{64, Striper::Limits()};
-  LaneRates rates_{kLanes};
+  LaneRates rates_{LaneRates::Settings{{kLanes, kLanes}}};
   IdleLanes idle_{kLanes};
   BusyLanes busy_;
   const std::string payload_ = std::string(32 * kBytes, 'p');

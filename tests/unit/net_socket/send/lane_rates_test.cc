@@ -22,7 +22,7 @@ int CarryingAfter(LaneRates* rates, int lanes, int64_t ns) {
 }
 
 TEST(LaneRatesTest, SharesAreEqualUntilAllAreKnownAndThenByPace) {
-  LaneRates rates(4);
+  LaneRates rates(LaneRates::Settings{{4, 4}});
   for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(0.25, rates.Share(i));
   for (int i = 0; i < 3; ++i) rates.Set(i, 1000);
   for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(0.25, rates.Share(i));
@@ -35,17 +35,17 @@ TEST(LaneRatesTest, SharesAreEqualUntilAllAreKnownAndThenByPace) {
 }
 
 TEST(LaneRatesTest, AllCarryUnlessPiloted) {
-  LaneRates rates(4);
+  LaneRates rates(LaneRates::Settings{{4, 4}});
   EXPECT_EQ(4, CarryingAfter(&rates, 4, 10 * kSecond));
 }
 
 TEST(LaneRatesTest, APilotedConnectionPausesLanesThatBringNothing) {
-  LaneRates rates(4, true);
+  LaneRates rates(LaneRates::Settings{{4, 4}, true});
   EXPECT_EQ(1, CarryingAfter(&rates, 4, 10 * kSecond));
 }
 
 TEST(LaneRatesTest, APausedLaneHasNoShare) {
-  LaneRates rates(4, true);
+  LaneRates rates(LaneRates::Settings{{4, 4}, true});
   for (int i = 0; i < 4; ++i) rates.Set(i, 1000);
   ASSERT_EQ(1, CarryingAfter(&rates, 4, 10 * kSecond));
   for (int i = 0; i < 4; ++i) {
@@ -55,7 +55,7 @@ TEST(LaneRatesTest, APausedLaneHasNoShare) {
 }
 
 TEST(LaneRatesTest, ALoneLaneIsNotPaused) {
-  LaneRates rates(1, true);
+  LaneRates rates(LaneRates::Settings{{1, 1}, true});
   EXPECT_EQ(1, CarryingAfter(&rates, 1, 10 * kSecond));
 }
 

@@ -76,7 +76,7 @@ TEST_F(StriperTest, ChunksCoverEachMessageInOrder) {
   for (int i = 0; i < 32; ++i) Post(&striper, rng.Between(1, 3000 * kKiB));
   size_t message = 0, offset = 0;
   Chunk chunk;
-  while (striper.Pull(rng.Between(0, 1000 * kKiB), Share(&rng), &chunk)) {
+  while (striper.Pull(rng.Between(0, 1000 * kKiB), Share(&rng), kLimits.chunk_bytes_min, &chunk)) {
     ASSERT_EQ(requests_[message].get(), chunk.request);
     EXPECT_EQ(offset, chunk.offset);
     ASSERT_LT(0u, chunk.length);
@@ -98,21 +98,21 @@ TEST_F(StriperTest, DrainedTellsWhetherAnythingIsLeft) {
   Striper striper(4, kLimits);
   Chunk chunk;
   EXPECT_TRUE(striper.drained());
-  EXPECT_FALSE(striper.Pull(1, kWhole, &chunk));
+  EXPECT_FALSE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
   Post(&striper, 128 * kKiB);
   EXPECT_FALSE(striper.drained());
-  EXPECT_TRUE(striper.Pull(1, kWhole, &chunk));
+  EXPECT_TRUE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
   EXPECT_FALSE(striper.drained());
-  EXPECT_TRUE(striper.Pull(1, kWhole, &chunk));
+  EXPECT_TRUE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
   EXPECT_TRUE(striper.drained());
-  EXPECT_FALSE(striper.Pull(1, kWhole, &chunk));
+  EXPECT_FALSE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
 }
 
 TEST_F(StriperTest, AnEmptyMessageIsOneChunk) {
   Striper striper(4, kLimits);
   SendRequest* request = Post(&striper, 0);
   Chunk chunk;
-  ASSERT_TRUE(striper.Pull(1, kWhole, &chunk));
+  ASSERT_TRUE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
   EXPECT_EQ(0u, chunk.length);
   EXPECT_FALSE(request->done());
   Striper::Sent(chunk);
@@ -127,7 +127,7 @@ TEST_F(StriperTest, OneCutAndItsNeighbours) {
     Post(&striper, bytes);
     size_t total = 0, chunks = 0;
     Chunk chunk;
-    while (striper.Pull(1, kWhole, &chunk)) {
+    while (striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk)) {
       total += chunk.length;
       ++chunks;
     }
@@ -141,11 +141,11 @@ TEST_F(StriperTest, ALaneTakesItsShareOfAllThatIsPosted) {
   Post(&striper, 1024 * kKiB);
   Post(&striper, 1024 * kKiB);
   Chunk chunk;
-  ASSERT_TRUE(striper.Pull(512 * kKiB, 0.125, &chunk));
+  ASSERT_TRUE(striper.Pull(512 * kKiB, 0.125, kLimits.chunk_bytes_min, &chunk));
   EXPECT_EQ(256 * kKiB, chunk.length) << "an eighth of 2 MiB";
-  ASSERT_TRUE(striper.Pull(100 * kKiB, 0.5, &chunk));
+  ASSERT_TRUE(striper.Pull(100 * kKiB, 0.5, kLimits.chunk_bytes_min, &chunk));
   EXPECT_EQ(100 * kKiB, chunk.length) << "what it wants is the most it gets";
-  ASSERT_TRUE(striper.Pull(512 * kKiB, 0, &chunk));
+  ASSERT_TRUE(striper.Pull(512 * kKiB, 0, kLimits.chunk_bytes_min, &chunk));
   EXPECT_EQ(64 * kKiB, chunk.length) << "and the limit the least";
 }
 
@@ -171,7 +171,7 @@ TEST_F(StriperTest, LanesPullConcurrently) {
       Chunk chunk;
       for (;;) {
         const bool last = posted.load();
-        if (striper.Pull(2 * kKiB, kWhole, &chunk)) {
+        if (striper.Pull(2 * kKiB, kWhole, 1 * kKiB, &chunk)) {
           pulled.push_back({chunk.request->sequence, chunk.offset, chunk.length});
           Striper::Sent(chunk);
         } else if (last) {

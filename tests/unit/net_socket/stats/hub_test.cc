@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "net_socket/stats/pace.h"
 #include "tests/support/deadline.h"
 #include "tests/support/kept_log.h"
 #include "tests/unit/net_socket/stats/sample_snapshot.h"
