@@ -20,8 +20,6 @@ ncclResult_t Start(void* context, void** handle, Descriptor* event) {
   return static_cast<Session*>(context)->Start(handle, *event);
 }
 
-ncclResult_t Finalize(void* context) { return Session::End(static_cast<Session*>(context)); }
-
 }  // namespace
 }  // namespace tcpx
 
@@ -29,9 +27,9 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 using tcpx::Session;
-ncclProfiler_v4_t ncclProfiler_v4 = {"tcpx", tcpx::InitV4, tcpx::Start, Session::Stop, Session::Note, tcpx::Finalize};
-ncclProfiler_v5_t ncclProfiler_v5 = {"tcpx", tcpx::Init<5>, tcpx::Start, Session::Stop, Session::Note, tcpx::Finalize};
-ncclProfiler_v6_t ncclProfiler_v6 = {"tcpx", tcpx::Init<6>, tcpx::Start, Session::Stop, Session::Note, tcpx::Finalize};
+ncclProfiler_v4_t ncclProfiler_v4 = {"tcpx", tcpx::InitV4, tcpx::Start, Session::Stop, Session::Note, Session::End};
+ncclProfiler_v5_t ncclProfiler_v5 = {"tcpx", tcpx::Init<5>, tcpx::Start, Session::Stop, Session::Note, Session::End};
+ncclProfiler_v6_t ncclProfiler_v6 = {"tcpx", tcpx::Init<6>, tcpx::Start, Session::Stop, Session::Note, Session::End};
 #pragma GCC visibility pop
 
 }  // extern "C"

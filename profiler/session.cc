@@ -239,18 +239,15 @@ ncclResult_t Session::Begin(void** context, int* mask, int version, const Commun
   return ncclSuccess;
 }
 
-ncclResult_t Session::End(Session* session) {
-  if (Call::Forked()) {
-    delete session;
-    return ncclSuccess;
-  }
+ncclResult_t Session::End(void* context) {
+  const std::unique_ptr<Session> session(static_cast<Session*>(context));
+  if (Call::Forked()) return ncclSuccess;
   Shared& shared = TheShared();
   MutexLock lock(shared.mutex);
   ncclResult_t result = ncclSuccess;
   Running& running = *shared.running.load();
   if (session->has_chain_) result = running.chain->Finalize(session->chained_);
   running.recorder->EndCommunicator(session->communicator_);
-  delete session;
   if (--shared.sessions > 0) return result;
   Retire(&shared);
   shared.chain_mask = 0;

@@ -25,7 +25,7 @@ absl::StatusOr<int> ParseEventKinds(absl::string_view list);
 class Session {
  public:
   static ncclResult_t Begin(void** context, int* mask, int version, const CommunicatorFacts& facts);
-  static ncclResult_t End(Session* session);
+  static ncclResult_t End(void* context);
 
   template <typename Descriptor>
   ncclResult_t Start(void** handle, const Descriptor& event);

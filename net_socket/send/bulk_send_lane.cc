@@ -22,9 +22,6 @@ bool RefusesZeroCopy(int err) {
   return err == EOPNOTSUPP || err == EINVAL || err == ENOMEM || err == ENOBUFS || err == EFAULT;
 }
 
-// Longer chunks are sealed piece by piece, and copied by the kernel.
-bool FitsABuffer(size_t chunk_bytes) { return Sealer::RoomFor(kHeaderBytes + chunk_bytes) <= kSealBufferBytes; }
-
 // The earlier of two times; 0 is none.
 int64_t Earlier(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
@@ -204,7 +201,9 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   const Chunk& chunk = frame_.chunk();
   if (!zero_copy_.Wants(chunk.length) || !engine->zero_copy()) return false;
   const Sealer* const sealer = stream_.sealer();
-  if (sealer != nullptr && (sealer->pending() || !FitsABuffer(chunk.length))) return false;
+  // Longer chunks are sealed piece by piece, and copied by the kernel.
+  const size_t room = sealer == nullptr ? 0 : sealer->RoomFor(kHeaderBytes + chunk.length);
+  if (room > kSealBufferBytes || (sealer != nullptr && sealer->pending())) return false;
   PinnedChunk* pinned = pinned_.Take();
   if (pinned == nullptr) return false;
   pinned->chunk = chunk;
