@@ -45,6 +45,9 @@ class PeerLoss {
  public:
   // `in_order`: the lane has ended, and nothing else is known. From any thread.
   void Note(absl::Status status, int lane, bool in_order = false);
+  // From now on it is no failure that the peer goes. From any thread.
+  void Part() { parting_.store(true, std::memory_order_relaxed); }
+  bool parting() const { return parting_.load(std::memory_order_relaxed); }
   // True once the other members are set. From any thread.
   bool known() const { return state_.load(std::memory_order_acquire) == State::kKnown; }
   const absl::Status& status() const { return status_; }
@@ -54,6 +57,7 @@ class PeerLoss {
  private:
   enum class State : uint8_t { kNone, kBeingWritten, kKnown };
 
+  std::atomic<bool> parting_{false};
   std::atomic<State> state_{State::kNone};
   absl::Status status_;
   int lane_ = 0;

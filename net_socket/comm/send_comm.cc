@@ -53,7 +53,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   *request = nullptr;
   if (!mutex_.try_lock()) return absl::OkStatus();
   MutexLock lock(mutex_, std::adopt_lock);
-  parts_ = parts_ || args.peer_gone != nullptr;
+  if (args.peer_gone != nullptr) peer_loss_.Part();
   if (args.peer_gone != nullptr && peer_loss_.known()) {
     *args.peer_gone = true;
     return absl::OkStatus();
@@ -187,7 +187,7 @@ bool SendComm::LaneBroke(const absl::Status& status, int lane, bool in_order) {
 
 void SendComm::FailIfPeerGone() {
   if (!peer_loss_.known()) return;
-  failure().Fail(peer_loss_.status(), peer_loss_.lane(), parts_ ? Noise::kParting : Noise::kWarn);
+  failure().Fail(peer_loss_.status(), peer_loss_.lane(), peer_loss_.parting() ? Noise::kParting : Noise::kWarn);
 }
 
 // A peer that has all closes in order, and the end of its lanes may be known here before a progress thread has heard

@@ -78,7 +78,6 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   bool AllAcknowledged();
 
   uint64_t next_sequence_ TCPX_GUARDED_BY(mutex_) = 0;
-  bool parts_ TCPX_GUARDED_BY(mutex_) = false;  // the peer may close before what is posted from now on
   RequestPool<SendRequest> requests_;
   std::unique_ptr<SendStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   std::unique_ptr<PeerWatch> watch_;

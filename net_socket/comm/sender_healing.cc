@@ -15,11 +15,11 @@ void SenderHealing::LaneLostInLoop(int lane) {
 }
 
 // An end that closes no longer needs the lane. Otherwise the peer must hear of the failure, even if no caller ever asks
-// here. While nothing is under way, the peer may simply have closed, and its message about that may be lost: that is an
-// error only for a caller that still sends.
+// here. While nothing is under way, or this end has said bye, the peer may simply have closed, and its message about
+// that may be lost: that is an error only for a caller that still sends.
 void SenderHealing::LaneGone(const absl::Status& status, int lane) {
   if (!parts_.healing->heals()) return;
-  if (parts_.end->FlightNow().messages == 0) return parts_.loss->Note(status, lane, false);
+  if (parts_.loss->parting() || parts_.end->FlightNow().messages == 0) return parts_.loss->Note(status, lane, false);
   parts_.failure->FailFound(status, lane);
 }
 
