@@ -88,11 +88,6 @@ Verdict JudgePath(const StallEvidence& evidence) {
     return Hard(Cause::kHostGone, evidence.there,
                 absl::StrCat("nothing of it was heard for ", Seconds(ms), " on any socket"));
   }
-  const bool long_lost = std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
-                                     [](auto& lane) { return lane.lost && lane.lost_ms >= kLostMs; });
-  if (silent == nullptr && long_lost) {
-    return Hard(Cause::kFlowDropped, Between(evidence), "a lane has lost its socket, and no other gets through");
-  }
   if (silent == nullptr) return {};
   const LaneEvidence& lane = *silent;
   const std::string text = absl::StrCat("lane ", lane.lane, ", ", lane.flow, ": nothing acknowledged or heard for ",
@@ -117,6 +112,14 @@ Verdict JudgeProcess(const StallEvidence& evidence) {
   return Hard(
       Cause::kProcessStopped, evidence.there,
       absl::StrCat("its kernel accepts data, and its process has not answered for ", Seconds(evidence.unanswered_ms)));
+}
+
+// A process that answers would have taken another socket for a lane that was lost. kNone: none has waited for long.
+Verdict JudgeLost(const StallEvidence& evidence) {
+  const bool long_lost = std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
+                                     [](auto& lane) { return lane.lost && lane.lost_ms >= kLostMs; });
+  if (!long_lost) return {};
+  return Hard(Cause::kFlowDropped, Between(evidence), "a lane has lost its socket, and no other gets through");
 }
 
 // What the peer has said.
@@ -167,6 +170,7 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   if (!unsettled) verdict = JudgeHere(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeProcess(evidence);
+  if (verdict.cause == Cause::kNone) verdict = JudgeLost(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
   // Data that a host without incoming packets had queued is no answer; nor is what comes between two sockets of a lane.
   verdict.undecided = evidence.unheard_ms > 0 || unsettled;

@@ -2,9 +2,10 @@
 //
 // Purpose: the decision, apart from the gathering of its evidence. Pure.
 // Rule:    evidence that only this end has comes first (its own CPU, its own links, flows that the network swallows),
-//          then whether the peer's process answers, then what the peer says that it waits for itself, and last that its
-//          receive, or its send, is not posted. A cause is hard when nothing beyond it can be the reason; a late peer
-//          is a soft one: it may turn out to wait for somebody itself.
+//          then whether the peer's process answers, then whether a lost lane gets no other socket although it does,
+//          then what the peer says that it waits for itself, and last that its receive, or its send, is not posted. A
+//          cause is hard when nothing beyond it can be the reason; a late peer is a soft one: it may turn out to wait
+//          for somebody itself.
 // Threads: any.
 // Units:   milliseconds, percent.
 // Errors:  what can't be decided is kNone.

@@ -163,6 +163,14 @@ TEST(VerdictTest, WhatTheNetworkSwallowsIsNamed) {
          c->evidence.lanes[1].lost_ms = 1000;
        },
        Cause::kFlowDropped, kBetween},
+      {"a lane gets no other socket, and a stopped process gives none",
+       [](Case* c) {
+         c->evidence.lanes[1].lost = true;
+         c->evidence.lanes[1].lost_ms = 3000;
+         c->evidence.heard_now = false;
+         c->evidence.unanswered_ms = 1000;
+       },
+       Cause::kProcessStopped, kThere},
       {"a lane was lost just now: whether it gets another socket is not known yet",
        [](Case* c) {
          c->evidence.lanes[1].lost = true;
