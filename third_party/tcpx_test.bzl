@@ -3,6 +3,7 @@
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//third_party:copts.bzl", "TCPX_COPTS")
 load("//third_party:precompiled.bzl", "precompiled_copts", "precompiled_deps")
+load("//third_party:unity.bzl", "unity_source")
 
 # Undefined behaviour is looked for in what is tested: it doubles the time that a test takes to compile.
 _SANITIZED_COPTS = select({
@@ -18,21 +19,20 @@ TCPX_TEST_COPTS = TCPX_COPTS + [
     "-U_FORTIFY_SOURCE",
 ] + _SANITIZED_COPTS
 
-# Most of the time goes into headers that all tests have in common.
-_PRECOMPILED_COPTS = precompiled_copts("tests/support/precompiled.h")
-_PRECOMPILED_DEPS = precompiled_deps("//tests/support:precompiled")
-
-# Some sanitizers' configurations do not optimize.
-_COMPUTES_COPTS = select({
+# That of a test that computes. Some sanitizers' configurations do not optimize.
+TCPX_COMPUTES_COPTS = TCPX_COPTS + select({
     "//:sanitize": ["-O1", "-fno-sanitize=undefined"],
     "//conditions:default": [],
 })
 
+# Most of the time goes into headers that all tests have in common.
 def _copts(computes):
-    return TCPX_COPTS + _COMPUTES_COPTS if computes else TCPX_TEST_COPTS + _PRECOMPILED_COPTS
+    if computes:
+        return TCPX_COMPUTES_COPTS + precompiled_copts("tests/support/precompiled_computes.h")
+    return TCPX_TEST_COPTS + precompiled_copts("tests/support/precompiled.h")
 
 def _deps(computes):
-    return [] if computes else _PRECOMPILED_DEPS
+    return precompiled_deps("//tests/support:precompiled_computes" if computes else "//tests/support:precompiled")
 
 def tcpx_test(
         name,
@@ -42,6 +42,7 @@ def tcpx_test(
         own_network = False,
         computes = False,
         pure = False,
+        apart = True,
         tags = [],
         **kwargs):
     """Declares a GoogleTest program.
@@ -54,12 +55,13 @@ def tcpx_test(
       own_network: whether the program runs in a network namespace of its own.
       computes: whether it computes more than it waits; it is optimized then.
       pure: whether all it tests has one thread and no loop; the thread sanitizer is not asked then.
+      apart: as for unity_source, which compiles its sources as one.
       tags: tags of the target.
       **kwargs: passed to cc_test.
     """
     cc_test(
         name = name,
-        srcs = srcs if srcs != None else [name + ".cc"],
+        srcs = unity_source(name, srcs if srcs != None else [name + ".cc"], apart = apart, testonly = True),
         copts = _copts(computes),
         linkopts = ["-pthread"] + linkopts,
         tags = tags + (["no-tsan"] if pure else []),

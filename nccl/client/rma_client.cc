@@ -4,14 +4,14 @@ namespace tcpx {
 namespace {
 
 template <class Table>
-std::unique_ptr<RmaClient> Wrap(const void* table, LibraryHandle library) {
+std::unique_ptr<RmaClient> WrapRma(const void* table, LibraryHandle library) {
   return std::make_unique<RmaClient>(*static_cast<const Table*>(table), std::move(library));
 }
 
-std::unique_ptr<RmaClient> WrapVersion(int version, const void* table, LibraryHandle library) {
-  if (version == 14) return Wrap<ncclRma_v14_t>(table, std::move(library));
-  if (version == 15) return Wrap<ncclRma_v15_t>(table, std::move(library));
-  return Wrap<ncclRma_v16_t>(table, std::move(library));
+std::unique_ptr<RmaClient> WrapRmaVersion(int version, const void* table, LibraryHandle library) {
+  if (version == 14) return WrapRma<ncclRma_v14_t>(table, std::move(library));
+  if (version == 15) return WrapRma<ncclRma_v15_t>(table, std::move(library));
+  return WrapRma<ncclRma_v16_t>(table, std::move(library));
 }
 
 }  // namespace
@@ -19,7 +19,7 @@ std::unique_ptr<RmaClient> WrapVersion(int version, const void* table, LibraryHa
 absl::StatusOr<std::unique_ptr<RmaClient>> RmaClient::Open(const std::string& path, int version) {
   auto found = OpenTable(path, "ncclRmaPlugin", version, {kOldestRmaVersion, kNewestRmaVersion});
   if (!found.ok()) return found.status();
-  return WrapVersion(found->version, found->table, std::move(found->library));
+  return WrapRmaVersion(found->version, found->table, std::move(found->library));
 }
 
 template <class Table>

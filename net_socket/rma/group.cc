@@ -16,7 +16,6 @@
 namespace tcpx {
 namespace {
 
-constexpr unsigned kNapUs = 50;
 // How long a group that ends waits for its peers' byes: one may still be on a lane that is being resumed.
 constexpr int64_t kByesNs = 60 * kMillisecond;
 // Tests of unfinished requests look at their own peer only, except one in this many.
@@ -52,7 +51,7 @@ RmaGroup::~RmaGroup() {
 }
 
 absl::Status RmaGroup::Reach(const std::atomic<bool>& over) {
-  for (;; usleep(kNapUs)) {
+  for (;; usleep(kRmaNapUs)) {
     MutexLock lock(mutex_);
     if (over) return Fail(LibraryEnds(), nullptr, ", here");
     const uint32_t next = (rank_ + 1) % static_cast<uint32_t>(senders_.size());
@@ -79,7 +78,7 @@ RmaContexts* RmaGroup::OpenContexts(int count, int traffic_class) {
 
 void RmaGroup::CloseContexts(RmaContexts* contexts) {
   const int64_t began_ns = MonotonicNanos();
-  for (;; usleep(kNapUs)) {
+  for (;; usleep(kRmaNapUs)) {
     MutexLock lock(mutex_);
     bool moved = false;
     if (contexts->unfinished > 0) (void)Move(&moved);
@@ -374,7 +373,7 @@ void RmaGroup::WarnOfWaiting() const {
 
 void RmaGroup::Close() {
   const int64_t began_ns = MonotonicNanos();
-  for (bool first = true;; first = false, usleep(kNapUs)) {
+  for (bool first = true;; first = false, usleep(kRmaNapUs)) {
     MutexLock lock(mutex_);
     bool moved = false;
     (void)Move(&moved);

@@ -12,6 +12,9 @@ namespace tcpx {
 
 class GpuHub;
 
+// Between two looks of a thread that waits. [us; a guess]
+inline constexpr unsigned kRmaNapUs = 50;
+
 struct RmaLimits {
   int64_t linger_ns = 0;         // a group's end, for what is queued; a region's, for gets of it
   int64_t hello_timeout_ns = 0;  // for the first record of a connection

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "net_socket/rma/limits.h"
 
 namespace tcpx {
 namespace {
 
 // More buffers or batches are freed.
 constexpr size_t kSpares = 4;
-constexpr unsigned kNapUs = 50;
 
 }  // namespace
 
@@ -238,7 +238,7 @@ bool RmaSender::AwaitAnswers(uint32_t id, int64_t patience_ns) {
   bool moved = false;
   for (bool first = true; up() && Answers(id); first = false) {
     if (MonotonicNanos() >= until_ns) return false;
-    if (!first) usleep(kNapUs);
+    if (!first) usleep(kRmaNapUs);
     if (!AskSent(&moved).ok()) return true;
   }
   return true;

@@ -41,7 +41,7 @@ class RmaSender {
   bool used() const { return state_ != State::kUnused; }
   bool up() const { return comm_ != nullptr; }
   // Nothing waits, and the kernel has all.
-  bool idle() const { return batches_.empty() && sent_.empty(); }
+  bool idle() const { return !owes() && sent_.empty(); }
   // Something waits to be sent.
   bool owes() const { return !batches_.empty(); }
   // Operations that the kernel has not taken yet.

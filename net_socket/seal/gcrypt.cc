@@ -92,17 +92,17 @@ struct LivingKey {
   LivingKey* next = nullptr;
   LivingKey* before = nullptr;
 };
-Mutex g_mutex;  // held by a thread that forks, so that the child finds the list whole
-LivingKey* g_living TCPX_GUARDED_BY(g_mutex) = nullptr;
+Mutex g_living_mutex;  // held by a thread that forks, so that the child finds the list whole
+LivingKey* g_living TCPX_GUARDED_BY(g_living_mutex) = nullptr;
 
-void LockForFork() TCPX_NO_THREAD_SAFETY_ANALYSIS { g_mutex.lock(); }
-void UnlockAfterFork() TCPX_NO_THREAD_SAFETY_ANALYSIS { g_mutex.unlock(); }
+void LockForFork() TCPX_NO_THREAD_SAFETY_ANALYSIS { g_living_mutex.lock(); }
+void UnlockAfterFork() TCPX_NO_THREAD_SAFETY_ANALYSIS { g_living_mutex.unlock(); }
 void ForgetKeysInChild() TCPX_NO_THREAD_SAFETY_ANALYSIS {
   const uint8_t zeros[32] = {};
   for (LivingKey* key = g_living; key != nullptr; key = key->next) {
     (void)Library().setkey(key->handle, zeros, key->key_bytes);
   }
-  g_mutex.unlock();
+  g_living_mutex.unlock();
 }
 
 class GcryptAead final : public Aead {
@@ -110,14 +110,14 @@ class GcryptAead final : public Aead {
   GcryptAead(Handle handle, CipherSuite suite)
       : gcrypt_(Library()), handle_(handle), finalizes_(suite == CipherSuite::kAes128Ocb) {
     HideKeyMemory(handle, kHandleBytes);
-    MutexLock lock(g_mutex);
+    MutexLock lock(g_living_mutex);
     living_ = {handle, KeyBytes(suite), g_living};
     if (g_living != nullptr) g_living->before = &living_;
     g_living = &living_;
   }
   ~GcryptAead() override {
     {
-      MutexLock lock(g_mutex);
+      MutexLock lock(g_living_mutex);
       (living_.before == nullptr ? g_living : living_.before->next) = living_.next;
       if (living_.next != nullptr) living_.next->before = living_.before;
     }

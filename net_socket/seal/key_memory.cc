@@ -25,8 +25,8 @@ struct Block {
 };
 
 std::atomic<bool> g_locked{true};
-Mutex g_mutex;
-Block* g_blocks TCPX_GUARDED_BY(g_mutex) = nullptr;  // owned; the last one goes with the last key
+Mutex g_blocks_mutex;
+Block* g_blocks TCPX_GUARDED_BY(g_blocks_mutex) = nullptr;  // owned; the last one goes with the last key
 
 size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
@@ -58,7 +58,7 @@ KeyPages::~KeyPages() {
 }
 
 unsigned char* TakeKeySlot() {
-  MutexLock lock(g_mutex);
+  MutexLock lock(g_blocks_mutex);
   Block* block = g_blocks;
   while (block != nullptr && block->taken == kAllTaken) block = block->next.get();
   if (block == nullptr) {
@@ -73,7 +73,7 @@ unsigned char* TakeKeySlot() {
 
 void FreeKeySlot(unsigned char* slot) {
   sodium_memzero(slot, kKeySlotBytes);
-  MutexLock lock(g_mutex);
+  MutexLock lock(g_blocks_mutex);
   Block* before = nullptr;
   for (Block* block = g_blocks; block != nullptr; before = block, block = block->next.get()) {
     const unsigned char* const begin = block->pages.data();

@@ -70,7 +70,10 @@ std::vector<Mode> AllModes(const std::vector<int>& lanes, const std::vector<int>
   std::vector<Mode> all;
   for (int family : families) {
     for (int count : lanes) {
-      for (const Mode& driver : drivers) all.push_back(WithLanes(driver, count, family));
+      for (const Mode& driver : drivers) {
+        if (kSanitized && count == 1 && driver.threads > 0) continue;
+        all.push_back(WithLanes(driver, count, family));
+      }
     }
     const bool bulk = std::find(lanes.begin(), lanes.end(), 4) != lanes.end();
     if (bulk) all.push_back(WithLanes(zero_copy, 4, family));

@@ -50,7 +50,8 @@ inline constexpr auto ShortModeName = [](const auto& info) { return info.param.S
 std::vector<int> EveryLaneCount();
 
 // {caller-driven, io_uring pool of 2, epoll pool of 2} x `lanes`, and, where 4 lanes are among them, io_uring without
-// copies over 4 lanes; all of it x `families`.
+// copies over 4 lanes; all of it x `families`. A pool has nothing to do for the only lane, which NCCL's thread drives:
+// where a sanitizer looks on, one lane is driven by the caller alone.
 std::vector<Mode> AllModes(const std::vector<int>& lanes = EveryLaneCount(),
                            const std::vector<int>& families = {AF_INET});
 
