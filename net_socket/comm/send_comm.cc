@@ -121,7 +121,7 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->tag = args.tag;
   slot->region = args.region;
   slot->events = events_.Begin(requests_.index(slot), args.profiler_parent);
-  slot->left.store(Units(args.bytes), std::memory_order_relaxed);
+  slot->left.store(Units(args.bytes), std::memory_order_release);  // Who sees it sees parting(), too.
   if (numbers_.times() != nullptr) {
     numbers_.SeeCaller();
     slot->begun_ns = numbers_.times()->Begin(numbers_.IsBulk(args.bytes));
@@ -244,7 +244,7 @@ void SendComm::PeerLeft() { PeerGone(absl::UnavailableError("the peer closed the
 Flight SendComm::FlightNow() const {
   Flight flight;
   for (const SendRequest& request : requests_) {
-    const uint64_t left = request.left.load(std::memory_order_relaxed);
+    const uint64_t left = request.left.load(std::memory_order_acquire);
     if (left == 0) continue;
     const uint64_t sequence = request.sequence;
     if (flight.messages++ > 0 && sequence > flight.sequence) continue;

@@ -19,7 +19,7 @@ void SenderHealing::LaneLostInLoop(int lane) {
 // that may be lost: that is an error only for a caller that still sends.
 void SenderHealing::LaneGone(const absl::Status& status, int lane) {
   if (!parts_.healing->heals()) return;
-  if (parts_.loss->parting() || parts_.end->FlightNow().messages == 0) return parts_.loss->Note(status, lane, false);
+  if (parts_.end->FlightNow().messages == 0 || parts_.loss->parting()) return parts_.loss->Note(status, lane, false);
   parts_.failure->FailFound(status, lane);
 }
 

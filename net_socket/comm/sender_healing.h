@@ -5,7 +5,7 @@
 //          lets its own go only once that has found the peer.
 // Threads: the reactor; the connection's link is held. PeerIsUnheard by the reader of the health socket.
 // Lifetime: owned by its sending end. Units: nanoseconds of MonotonicNanos.
-// Errors:  to the connection's failure, or to PeerLoss where nothing is under way.
+// Errors:  to the connection's failure, or to PeerLoss where nothing is under way or this end has said bye.
 #pragma once
 
 #include <cstdint>

@@ -163,6 +163,21 @@ TEST(VerdictTest, WhatTheNetworkSwallowsIsNamed) {
          c->evidence.lanes[1].lost_ms = 1000;
        },
        Cause::kFlowDropped, kBetween},
+      {"a lane gets no other socket, and whether the process is stopped is not known yet",
+       [](Case* c) {
+         c->evidence.lanes[1].lost = true;
+         c->evidence.lanes[1].lost_ms = 1000;
+         c->evidence.heard_now = false;
+         c->evidence.unanswered_ms = 999;
+       },
+       Cause::kNone, ""},
+      {"a lane gets no other socket, and the health socket is lost",
+       [](Case* c) {
+         c->evidence.lanes[1].lost = c->evidence.health_lost = true;
+         c->evidence.lanes[1].lost_ms = 1000;
+         c->evidence.heard_now = false;
+       },
+       Cause::kFlowDropped, kBetween},
       {"a lane gets no other socket, and a stopped process gives none",
        [](Case* c) {
          c->evidence.lanes[1].lost = true;
