@@ -114,15 +114,13 @@ Verdict JudgeProcess(const StallEvidence& evidence) {
       absl::StrCat("its kernel accepts data, and its process has not answered for ", Seconds(evidence.unanswered_ms)));
 }
 
-// A process that answers would have taken another socket for a lane that was lost. Undecided until it has answered, or
-// has had the time to. kNone: no lane has waited for long.
+// A process that answers would have taken another socket for a lane that was lost. kNone: no lane has waited for long,
+// or the process has neither answered nor had the time to.
 Verdict JudgeLost(const StallEvidence& evidence) {
-  Verdict verdict;
   const bool long_lost = std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
                                      [](auto& lane) { return lane.lost && lane.lost_ms >= kLostMs; });
-  if (!long_lost) return verdict;
-  verdict.undecided = evidence.speaks && !evidence.health_lost && !evidence.heard_now && evidence.unheard_ms == 0;
-  if (verdict.undecided) return verdict;
+  const bool awaited = evidence.speaks && !evidence.health_lost && !evidence.heard_now && evidence.unheard_ms == 0;
+  if (!long_lost || awaited) return {};
   return Hard(Cause::kFlowDropped, Between(evidence), "a lane has lost its socket, and no other gets through");
 }
 
@@ -175,7 +173,7 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeProcess(evidence);
   if (verdict.cause == Cause::kNone) verdict = JudgeLost(evidence);
-  if (verdict.cause != Cause::kNone || verdict.undecided) return verdict;
+  if (verdict.cause != Cause::kNone) return verdict;
   // Data that a host without incoming packets had queued is no answer; nor is what comes between two sockets of a lane.
   verdict.undecided = evidence.unheard_ms > 0 || unsettled;
   if (verdict.undecided) return verdict;
