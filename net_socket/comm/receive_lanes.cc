@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "net_socket/comm/tuning.h"
+
 namespace tcpx {
 
 ReceiveLanes::ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing* healing, Destination* destination)
@@ -43,9 +45,15 @@ void ReceiveLanes::Drive(const Landing& wanted, bool bulk) {
   if (!caller_driven()) return;
   // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
   if (!bulk && ++passes_ % 16 != 0) return;
+  PumpBulk();
+}
+
+void ReceiveLanes::PumpBulk() {
+  unsigned at = 0;
   for (auto& lane : bulk_) {
-    if (lane != nullptr) lane->Pump();
+    if (lane != nullptr && (at++ / tuning::kIdleLanesAsked == idle_turn_ || !lane->idle())) lane->Pump();
   }
+  if (++idle_turn_ * tuning::kIdleLanesAsked >= at) idle_turn_ = 0;
 }
 
 void ReceiveLanes::WakeParked(uint64_t posted) {

@@ -43,6 +43,8 @@ class ReceiveLanes final : public LanesOf<ExpressReceiveLane, BulkReceiveLane, R
   bool holds(int lane) const override { return stream(lane) != nullptr && stream(lane)->holds(); }
 
  private:
+  // Each question costs a call: lanes that had nothing lately are asked by turns.
+  void PumpBulk();
   // Whether a lane has ended, or one has not.
   bool Any(bool ended) const;
 
@@ -50,6 +52,7 @@ class ReceiveLanes final : public LanesOf<ExpressReceiveLane, BulkReceiveLane, R
   Destination* const destination_;
   bool complete_ = false;  // lanes that are made now are opened late
   unsigned passes_ = 0;
+  unsigned idle_turn_ = 0;  // of which group of lanes
 };
 
 }  // namespace tcpx

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/socket.h"
@@ -97,7 +98,11 @@ void BulkReceiveLane::Pump() {
   const int places = stream_.frames().Prepare(iov);
   if (places == 0) return stream_.Check();
   const ssize_t got = stream_.Receive(iov, places);
-  if (got < 0 && IsTransientErrno(errno)) return stream_.frames().NothingCame();
+  if (got < 0 && IsTransientErrno(errno)) {
+    in_vain_ = std::min(in_vain_ + 1, kIdleReads);
+    return stream_.frames().NothingCame();
+  }
+  in_vain_ = 0;
   Received(got < 0 ? -errno : static_cast<int>(got));
   if (stream_.drops_socket()) stream_.DropSocket();
 }

@@ -28,6 +28,8 @@ class BulkReceiveLane final : public PoolLane {
 
   // For the calling thread: reads what is there, once.
   void Pump();
+  // The latest reads found nothing, and nothing is under way.
+  bool idle() { return in_vain_ >= kIdleReads && stream_.frames().between_frames(); }
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
   // Messages below `posted` have receives now: true exactly when the lane was parked on one of them and must be kicked.
@@ -43,6 +45,7 @@ class BulkReceiveLane final : public PoolLane {
 
  private:
   static constexpr uint64_t kNotParked = ~uint64_t{0};
+  static constexpr int kIdleReads = 16;
 
   void Received(int result);
   // What has come and was not read: of an earlier socket, or of a sealed one. Below 0: it is not the peer's.
@@ -51,6 +54,7 @@ class BulkReceiveLane final : public PoolLane {
   LaneOwner* const owner_;
   Destination* const destination_;
   ReceiveStream stream_;
+  int in_vain_ = 0;         // the latest reads of Pump, up to kIdleReads
   bool cancelled_ = false;  // what the old socket still had with the engine
   std::atomic<uint64_t> parked_at_{kNotParked};
   std::atomic<bool> starved_{false};

@@ -124,6 +124,24 @@ TEST_F(BulkReceiveLaneTest, KeepsNoStagingWhileTheRestOfItsPayloadIsAwaited) {
   EXPECT_STREQ("in two parts", buffer_);
 }
 
+TEST_F(BulkReceiveLaneTest, IsIdleAfterReadsInVainButNotInTheMiddleOfAMessage) {
+  const auto pump = [this] {
+    for (int i = 0; i < 100; ++i) lane_.Pump();
+  };
+  EXPECT_FALSE(lane_.idle());
+  pump();
+  EXPECT_TRUE(lane_.idle());
+  table_.Post(buffer_, sizeof(buffer_), 0);
+  const std::string frame = Frame(0, "in two parts");
+  Come(frame.substr(0, kHeaderBytes + 6));
+  pump();
+  EXPECT_FALSE(lane_.idle());
+  Come(frame.substr(kHeaderBytes + 6));
+  EXPECT_FALSE(lane_.idle());
+  pump();
+  EXPECT_TRUE(lane_.idle());
+}
+
 TEST_F(BulkReceiveLaneTest, TellsItsOwnerOfGarbage) {
   Come(std::string(kHeaderBytes, '\xff'));
   EXPECT_TRUE(absl::IsUnavailable(owner_.status)) << owner_.status;
