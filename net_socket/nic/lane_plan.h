@@ -24,12 +24,8 @@ struct LaneCount {
   bool shared = false;  // fewer than the connection would have alone
 };
 
-// The lanes of a connection from `nics` to a peer with `peer_nics` interfaces: the parameters' number, else lane 0 and,
-// for each of our interfaces, one bulk lane per 10 Gbit/s (about what one flow gets in public clouds), at most 8, with
-// a start of 4 where the speed is unknown or a virtual interface's and NCCL's number on Amazon's and Google's cards,
-// less where a process has thousands of them (`lanes_left`, lane_budget.h). Where either side has several interfaces,
-// at least one bulk lane for each of them. On a path whose lanes don't go by speed one, unless the parameters say
-// otherwise.
+// The lanes of a connection from `nics` to a peer with `peer_nics` interfaces (TCPX_LANES in docs/parameters.md);
+// `lanes_left`: lane_budget.h. One on a path whose lanes don't go by speed, unless the parameter says otherwise.
 LaneCount LanesFor(const Options& options, const PathProfile& path, const std::vector<Nic>& nics, int peer_nics,
                    int64_t lanes_left);
 

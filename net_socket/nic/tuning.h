@@ -9,10 +9,11 @@ namespace tcpx::tuning {
 
 // == docs/lanes.md: at the start
 
-// A connection starts with one bulk lane for each such part of an interface's speed. [Mbit/s]
-inline constexpr int kLaneMbps = 10000;
-// But with no more of them. [lanes]
-inline constexpr int kLanesBySpeedMax = 8;
+// A connection starts with one bulk lane for each such part of an interface's speed. [Mbit/s; as kLanesBySpeedMax]
+inline constexpr int kLaneMbps = 6250;
+// But with no more of them. [lanes; bench/fabric: with 8, rings over leaves and spines had 0.95 to 0.98 of what 16 have
+// on 8 and 64 hosts, 0.89 to 0.93 on 512; 32 have 1.04 of it at the most]
+inline constexpr int kLanesBySpeedMax = 16;
 // The least where nobody knows the speed: enough for a card of 25 to 50 Gbit/s, few enough for a slow one. [lanes]
 inline constexpr int kBlindLanes = 4;
 // On Amazon's cards at the least. [lanes; as many sockets as NCCL's own transport opens there]

@@ -1,9 +1,6 @@
 // explore_trial.h: finds out whether more lanes bring more.
 //
-// Rules:   a trial doubles the lanes. The new ones stay if the total grows enough beyond the recent best, by more than
-//          noise explains and by more than the process's other connections lose; else they go. Each new lane carries as
-//          soon as it is open; measuring begins when the last one is. New lanes that found the queue of all others
-//          (queue_probe.h) go at once, without a look. Pure.
+// Rules:   docs/lanes.md. Each new lane carries as soon as it is open; measuring begins when the last one is. Pure.
 // Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
 #pragma once
 

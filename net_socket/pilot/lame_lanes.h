@@ -1,7 +1,6 @@
 // lame_lanes.h: which lanes are paused because they are far slower than the others, and for how long.
 //
-// Purpose: the last chunk of a message would wait for such a lane, so it is paused without a trial, and tried again.
-//          One that stays lame is moved to another path, and closed if that does not help. Pure.
+// Rules:   docs/lanes.md. Pure.
 // Threads: one at a time. Units: nanoseconds. Errors: none.
 #pragma once
 

@@ -206,14 +206,16 @@ void LanePilot::PauseExploring(int64_t now_ns) {
 }
 
 void LanePilot::Watch(int64_t now_ns, double total) {
-  const bool fell = past_.Add(total);
-  if (past_.below_best() && pauses_ <= tuning::kPausesMax)
-    explore_again_.NoLaterThan(now_ns + tuning::kBelowBestEveryNs);
-  // A connection that still explores finds out by itself.
-  if (!fell && !(past_.rose() && pauses_ > tuning::kPausesMax)) return;
+  using Change = PastWindows::Change;
+  const bool settled = pauses_ > tuning::kPausesMax;
+  const Change change = past_.Add(total, settled ? tuning::kLowLooksSettled : tuning::kLowLooksMax);
+  if (!settled && past_.below_best()) explore_again_.NoLaterThan(now_ns + tuning::kBelowBestEveryNs);
+  // A connection that still explores finds out by itself where there is more.
+  if (change == Change::kNone || (change == Change::kRose && !settled)) return;
   // Others have begun to explore, too: a connection that answers them each time never ends.
-  if (now_ns - restarted_ns_ < tuning::kRestartEveryNs && pauses_ > tuning::kPausesMax) return;
-  if (now_ns - restarted_ns_ >= tuning::kRestartEveryNs) pauses_ = 0;
+  const bool lately = now_ns - restarted_ns_ < tuning::kRestartEveryNs;
+  if (lately && settled) return;
+  if (!lately) pauses_ = settled ? tuning::kPausesMax - 1 : 0;
   restarted_ns_ = now_ns;
   thin_.PathChanged();
   spread_.PathChanged(now_ns);

@@ -6,15 +6,9 @@
 //          a crowded lane by one on another path (spread_trial.h), drops lanes that bring nothing (thin_trial.h), and
 //          pauses a lane that is far slower than the others (lame_lanes.h). If one flow fills the path, more lanes only
 //          lengthen the queue at its bottleneck. Pure.
-// Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
-//          paused (measured_window.h). After three tries to explore that did not help there is a pause, and a long one
-//          where new lanes find the queue that all are in (queue_probe.h). Where the total falls (PastWindows), all
-//          of it begins anew. A trial that breaks off because the connection paused is undone. Dials are bounded
-//          (piloted_lanes.h). Lanes are opened only while the network is what the connection waits for. Pauses between
-//          tries differ by a little, by the seed, so that two connections get out of step. Whatever happens, one lane
-//          carries. Where lanes can't be opened and closed those that bring nothing are paused, down to one, and all
-//          are tried again now and then. There none counts as lame, because it can't move to another path, and one
-//          failed try is followed by a pause: a trial of few lanes costs much.
+// Rules:   docs/lanes.md. One trial at a time, judged by a look in which the connection never paused; one that breaks
+//          off because it paused is undone. Pauses between tries differ by a little, by the seed, so that two
+//          connections get out of step.
 // Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h. Errors: none.
 #pragma once
 
@@ -33,7 +27,6 @@
 namespace tcpx {
 
 // When something is tried again. Each failure doubles the pause.
-// Threads: one at a time. Units: nanoseconds. Errors: none.
 class Backoff {
  public:
   explicit Backoff(int64_t first_ns, int64_t max_ns = tuning::kEveryMaxNs)

@@ -49,7 +49,7 @@ bool MeasuredWindow::WasDry(int lane) const {
   return tuning::kDryPart * lanes_[static_cast<size_t>(lane)].dry_steps > steps_;
 }
 
-bool PastWindows::Add(double total) {
+PastWindows::Change PastWindows::Add(double total, int looks) {
   if (last_ > 0) changes_[changes_seen_++ % kCount] = std::abs(total - last_) / std::max(total, last_);
   last_ = totals_[seen_++ % kCount] = total;
   if (average_ == 0) average_ = total;
@@ -57,11 +57,11 @@ bool PastWindows::Add(double total) {
   high_ = total > tuning::kRisen * average_ ? high_ + 1 : 0;
   if (low_ + high_ == 0) average_ += tuning::kAverageGain * (total - average_);
   best_ = std::max(average_, best_ * (1 - tuning::kBestFades));
-  rose_ = high_ >= tuning::kLowLooksMax;
-  if (!rose_ && low_ < tuning::kLowLooksMax) return false;
+  if (std::max(low_, high_) < looks) return Change::kNone;
+  const Change change = low_ > 0 ? Change::kFell : Change::kRose;
   low_ = high_ = 0;
   Anew(total);
-  return !rose_;
+  return change;
 }
 
 void PastWindows::Anew(double total) {

@@ -59,13 +59,13 @@ class MeasuredWindow {
 // Purpose: a trial's look is compared with the best of these, and counts only if noise alone can't explain it. Noise is
 //          the median difference between one look and the next: if a path changes its rate, one difference is large,
 //          and noise stays. If several looks in a row are far from the average, the path has changed. Pure.
-// Threads: one at a time. Units: bytes per second. Errors: none.
+// Units:   bytes per second.
 class PastWindows {
  public:
-  // True exactly when the path now brings less than before: earlier looks no longer count.
-  bool Add(double total);
-  // The latest Add found that it brings more.
-  bool rose() const { return rose_; }
+  enum class Change { kNone, kFell, kRose };
+
+  // What the path brings now, as `looks` in a row have said: earlier looks no longer count then.
+  Change Add(double total, int looks = tuning::kLowLooksMax);
   // The connection now brings `total`: earlier looks no longer count, except for noise.
   void Anew(double total);
   // What comes next may be another kind of traffic.
@@ -92,7 +92,6 @@ class PastWindows {
   double best_ = 0;     // best recent average
   int low_ = 0;         // in a row, far below the average
   int high_ = 0;        // far above it
-  bool rose_ = false;
 };
 
 }  // namespace tcpx

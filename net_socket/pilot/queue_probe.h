@@ -1,9 +1,6 @@
 // queue_probe.h: whether new lanes found an empty path, or the queue that all other lanes wait in.
 //
-// Purpose: more lanes bring more if each flow is limited: then a new lane finds no queue, while the others wait in
-//          theirs. If old and new lanes all wait equally long, they share one path: what more of them bring is taken
-//          from other connections, which would take it back in the same manner. Only the first round trips of a new
-//          lane count: later it waits in its own queue. Pure.
+// Rules:   docs/lanes.md. Only the first round trips of a new lane count: later it waits in its own queue. Pure.
 // Threads: one at a time. Units: microseconds. Errors: none.
 #pragma once
 

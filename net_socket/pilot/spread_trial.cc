@@ -47,8 +47,7 @@ int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
 }
 
 bool SpreadTrial::Over(int64_t now_ns) const {
-  return tries_ >= tuning::kSpreadMax || vain_ >= tuning::kSpreadVainMax ||
-         (first_ns_ != 0 && now_ns - first_ns_ > tuning::kSpreadForNs);
+  return vain_ >= tuning::kSpreadVainMax || (first_ns_ != 0 && now_ns - first_ns_ > tuning::kSpreadForNs);
 }
 
 // Trials that are not over find out by themselves.
@@ -62,7 +61,7 @@ bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
   if (changed_ && now_ns - first_ns_ >= tuning::kSpreadAgainNs) {
     changed_ = false;
     first_ns_ = 0;
-    tries_ = vain_ = 0;
+    vain_ = 0;
   }
   if (!MayTry(*lanes)) return false;
   if (first_ns_ == 0) first_ns_ = now_ns;
@@ -77,7 +76,6 @@ bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
   opened_ns_ = 0;
   looks_ = 0;
   total_ = new_brought_ = 0;
-  ++tries_;
   return true;
 }
 

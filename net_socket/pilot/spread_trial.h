@@ -3,13 +3,8 @@
 // Purpose: if a network hashes flows to paths, some paths get more flows than others, and a collective is as slow as
 //          its slowest connection. More lanes would take bandwidth from other connections, which would take it back.
 //          The same number of lanes, spread better, takes bandwidth from no other connection.
-// Rules:   a lane is crowded if it usually has data and over many looks carries clearly less than the median, while
-//          another one usually runs dry. If the network was the connection's limit in a look, all its lanes may be
-//          crowded: then it is the slowest one. A trial opens a new lane, which carries in the crowded one's place, and
-//          together with it before that if its slow start is long. It stays if it is clearly faster and the total does
-//          not drop; else the crowded one carries again. Trials stop after several failures in a row, after many
-//          trials, or 24 s after the first could begin; a path change starts them again, at most once in two minutes.
-//          Pure.
+// Rules:   docs/lanes.md. A trial opens a lane that carries in the place of the crowded one, or of the slowest where
+//          the network is the limit, and stays if it is clearly faster and the total does not drop. Pure.
 // Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
 #pragma once
 
@@ -69,8 +64,7 @@ class SpreadTrial {
   int64_t first_ns_ = 0;  // when the first trial could begin, all lanes being known; 0: not yet
   bool limited_ = false;  // a look since the path changed has found the network to be the limit
   bool changed_ = false;  // the path, since trials were over
-  int tries_ = 0;
-  int vain_ = 0;  // failures in a row
+  int vain_ = 0;          // failures in a row
 };
 
 }  // namespace tcpx

@@ -1,8 +1,6 @@
 // thin_trial.h: finds out whether some of the lanes are needed.
 //
-// Rules:   a trial pauses a sixth of the lanes, half of them the slowest; fewer if those were missed, down to one. They
-//          are dropped if one of three looks reaches the total from before. Small losses don't add up: each trial is
-//          compared with the best since shortly before thinning began. Pure.
+// Rules:   docs/lanes.md. Pure.
 // Threads: one at a time. Units: bytes per second. Errors: none.
 #pragma once
 

@@ -16,8 +16,8 @@ namespace tcpx {
 namespace doctor {
 namespace {
 
-// A rank of a large job: 16 channels, two peers each, 9 lanes a connection, both directions.
-constexpr int64_t kLanesOfARank = 16 * 2 * 9 * 2;
+// A rank of a large job: 16 channels, two peers each, 17 lanes a connection, both directions.
+constexpr int64_t kLanesOfARank = 16 * 2 * 17 * 2;
 
 void CheckDescriptors(Report* report) {
   rlimit limit{};

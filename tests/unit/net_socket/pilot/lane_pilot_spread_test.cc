@@ -1,4 +1,4 @@
-// When a pilot tries to spread its lanes.
+// When a pilot tries to spread its lanes, and when it explores again.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Crowded {
     for (int i = 0; i < kLanesMax; ++i) weights += pilot_.carries(i) ? Weight(i) : 0;
     for (int i = 0; i < kLanesMax; ++i) {
       if (!pilot_.carries(i)) continue;
-      acked_[static_cast<size_t>(i)] += static_cast<uint64_t>(kLinkBytes * Weight(i) / weights);
+      acked_[static_cast<size_t>(i)] += static_cast<uint64_t>(rate_ * kLinkBytes * Weight(i) / weights);
     }
     for (int lane : std::exchange(opening_, {})) pilot_.Opened(lane);
     (void)pilot_.Step(now_, {acked_});
@@ -46,6 +46,13 @@ class Crowded {
     return now_ - from;
   }
   void Pause() { now_ += kSecond; }
+  // The link brings `rate` times as much, for so long. Returns how often more lanes than one were tried at once.
+  int Explores(double rate, int64_t for_ns) {
+    rate_ = rate;
+    int attempts = 0;
+    for (const int64_t until = now_ + for_ns; now_ < until;) attempts += Step() > 1 ? 1 : 0;
+    return attempts;
+  }
 
   static constexpr int64_t kMinute = 60 * kSecond;
 
@@ -56,6 +63,7 @@ class Crowded {
   std::vector<uint64_t> acked_ = std::vector<uint64_t>(kLanesMax);
   std::vector<int> opening_;
   int64_t now_ = 5 * kSecond;
+  double rate_ = 1;
 };
 
 TEST(LanePilotSpreadTest, ATrialThatIsBrokenOffIsRepeatedAfterAPause) {
@@ -66,6 +74,18 @@ TEST(LanePilotSpreadTest, ATrialThatIsBrokenOffIsRepeatedAfterAPause) {
     connection.Pause();
     const int64_t again = connection.UntilATrial();
     EXPECT_LE((1 - tuning::kJitter) * tuning::kSpreadEveryNs, again);
+  }
+}
+
+TEST(LanePilotSpreadTest, ExploringThatHasEndedStartsAgainAfterALongFallOnly) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Crowded connection(seed);
+    EXPECT_EQ((1 + tuning::kPausesMax) * tuning::kVainMax, connection.Explores(1, 2 * Crowded::kMinute));
+    // As while the collectives of two jobs meet.
+    EXPECT_EQ(0, connection.Explores(0.7, kSecond));
+    EXPECT_EQ(0, connection.Explores(1, Crowded::kMinute));
+    EXPECT_EQ(2 * tuning::kVainMax, connection.Explores(0.7, Crowded::kMinute));
   }
 }
 
