@@ -136,7 +136,7 @@ TEST_P(LimitsTest, LanesThatCameAndWentLeaveDescriptorsToOthers) {
   setenv("TCPX_HEAL", "1", 1);
   setenv("TCPX_TEST_SHUFFLE_LANES", "1", 1);
   EXPECT_EQ("", RunAlone([] {
-              constexpr int kConnections = Repeats(10);
+              constexpr int kConnections = 4;
               const size_t before = OpenDescriptors().size();
               const rlim_t limit = RoomFor(40 * kConnections);
               SetLimits(limit, limit);
