@@ -157,7 +157,7 @@ inline constexpr double kRisen = 1.4;
 // Low or high looks in a row that say that the path has changed. [looks]
 inline constexpr int kLowLooksMax = 3;
 // The same once exploring has ended. [looks; bench/fabric, two-jobs of 8 hosts: while collectives of two jobs meet,
-// each is slow for 0.6 s; with 3 looks 6 of 20 seeds had more than 0.1 dials a second and host, with this none of 40]
+// each is slow for 0.6 s; with 3 looks 8 of 20 seeds had more than 0.1 dials a second and host, with this none of 40]
 inline constexpr int kLowLooksSettled = 7;
 // How much of its difference a look adds to the average. [part of the difference]
 inline constexpr double kAverageGain = 0.25;
