@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 
+#include "tests/support/lost_threads.h"
 #include "tests/support/processes.h"
 
 namespace tcpx {
@@ -21,6 +22,7 @@ class TalkingChild {
     TCPX_REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
     pid_ = fork();
     if (pid_ == 0) {
+      ThreadsAreLost();
       dup2(ends[1], STDERR_FILENO);
       body();
       _exit(0);

@@ -234,7 +234,7 @@ TEST_P(BusyChildTest, ChildEndsInSilence) {
       TalkingChild child(way);
       AwaitChild(child.pid(), &parent);
       const std::string text = child.Text();
-      TCPX_REQUIRE(text.find("tcpx") == std::string::npos, text);  // A leak checker may have its say.
+      TCPX_REQUIRE(text.find("tcpx") == std::string::npos, text);
     }
     Leave(peer, &parent);
   };

@@ -86,9 +86,7 @@ class RmaForkTest : public ModeTest {
   }
 };
 
-void RequireSilence(const std::string& text) {
-  TCPX_REQUIRE(text.find("tcpx") == std::string::npos, text);  // A leak checker may have its say.
-}
+void RequireSilence(const std::string& text) { TCPX_REQUIRE(text.find("tcpx") == std::string::npos, text); }
 
 TEST_P(RmaForkTest, TheChildHasNoDescriptorOfTheGroup) {
   const auto has_none = [](RmaRank*, const Descriptors& before) {

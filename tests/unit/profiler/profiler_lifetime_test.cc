@@ -11,13 +11,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "tests/support/lost_threads.h"
 #include "tests/unit/profiler/profiler_fixture.h"
-
-// This process is a forked child, without the threads of its parent.
-static bool g_lost_threads = false;
-
-// The address sanitizer asks it at exit. What only the stack of a lost thread held would be a leak to it.
-extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { return g_lost_threads ? 1 : 0; }
 
 namespace tcpx {
 namespace {
@@ -66,7 +61,7 @@ void* StartOperation(const Table& table, void* context, int peer = 0) {
 
 // What a child does with what its parent began, and with a communicator of its own.
 int UseInChild(const Table& table, void* context, void* handle) {
-  g_lost_threads = true;
+  ThreadsAreLost();
   if (StartOperation(table, context) != nullptr) return 1;
   if (table.stopEvent(handle) != ncclSuccess) return 2;
   if (table.finalize(context) != ncclSuccess) return 3;
