@@ -89,6 +89,7 @@ void BulkReceiveLane::Received(int result) {
 
 absl::Status BulkReceiveLane::Replace(SocketOffer offer) {
   cancelled_ = false;
+  in_vain_ = 0;
   return stream_.Replace(std::move(offer));
 }
 

@@ -29,7 +29,7 @@ class BulkReceiveLane final : public PoolLane {
   // For the calling thread: reads what is there, once.
   void Pump();
   // The latest reads found nothing, and nothing is under way.
-  bool idle() { return in_vain_ >= kIdleReads && stream_.frames().between_frames(); }
+  bool idle() { return in_vain_ >= kIdleReads && stream_.frames().between_frames() && !stream_.intake().cut(); }
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
   // Messages below `posted` have receives now: true exactly when the lane was parked on one of them and must be kicked.

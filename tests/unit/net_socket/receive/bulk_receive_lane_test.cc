@@ -140,6 +140,12 @@ TEST_F(BulkReceiveLaneTest, IsIdleAfterReadsInVainButNotInTheMiddleOfAMessage) {
   EXPECT_FALSE(lane_.idle());
   pump();
   EXPECT_TRUE(lane_.idle());
+  SocketOffer offer;
+  TcpPair next = MakeTcpPair();
+  offer.fd = next.b.get();
+  offer.done = [](uint64_t) {};
+  ASSERT_TRUE(lane_.Replace(std::move(offer)).ok());
+  EXPECT_FALSE(lane_.idle()) << "another socket brings what was sent again";
 }
 
 TEST_F(BulkReceiveLaneTest, TellsItsOwnerOfGarbage) {
