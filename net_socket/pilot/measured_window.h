@@ -68,8 +68,8 @@ class PastWindows {
   Change Add(double total, int looks = tuning::kLowLooksMax);
   // The connection now brings `total`: earlier looks no longer count, except for noise.
   void Anew(double total);
-  // What comes next may be another kind of traffic.
-  void WasStill() { average_ = 0; }
+  // What comes next may be another kind of traffic, unless the path seems to have fallen.
+  void WasStill() { average_ = low_ < tuning::kLowLooksMax ? 0 : average_; }
   // It brings `total` with fewer lanes.
   void Thinned(double total) { average_ = total; }
 

@@ -37,6 +37,19 @@ TEST(PastWindowsTest, APathThatFallsIsNoNoise) {
   EXPECT_EQ(0, windows.noise());
 }
 
+TEST(PastWindowsTest, AFallIsSeenAcrossAPause) {
+  for (const int before : {tuning::kLowLooksMax - 1, tuning::kLowLooksMax}) {
+    PastWindows windows;
+    for (int i = 0; i < 8; ++i) windows.Add(100, tuning::kLowLooksSettled);
+    for (int i = 0; i < before; ++i) windows.Add(50, tuning::kLowLooksSettled);
+    windows.WasStill();
+    const int more = tuning::kLowLooksSettled - before;
+    for (int i = 1; i < more; ++i) EXPECT_EQ(PastWindows::Change::kNone, windows.Add(50, tuning::kLowLooksSettled));
+    const bool seen = windows.Add(50, tuning::kLowLooksSettled) == PastWindows::Change::kFell;
+    EXPECT_EQ(before == tuning::kLowLooksMax, seen) << before << " low looks before the pause";
+  }
+}
+
 TEST(PastWindowsTest, NoiseIsHowNeighboursDiffer) {
   PastWindows windows;
   for (int i = 0; i < 9; ++i) windows.Add(i % 2 == 0 ? 100 : 90);
