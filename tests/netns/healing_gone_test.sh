@@ -173,9 +173,10 @@ starved() {
   done
 }
 
-# All flows are reset again and again, with credits under way and bytes unread.
+# All flows are reset again and again, with credits under way and bytes unread. How many of the health socket are reset
+# while they count depends on the machine.
 unread() {
-  local name="unread ${*: -1}" i host
+  local name="unread ${*: -1}" i host expects=' comes back again and again: '
   start "$name" "a b" TCPX_HEAL=1 "$@" || return 0
   for ((i = 0; i < ${GONE_RESETS:-40}; ++i)); do
     for host in a b; do
