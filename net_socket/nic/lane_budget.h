@@ -17,7 +17,6 @@ namespace tcpx {
 
 class LaneBudget {
  public:
-  // Bulk lanes of a process, dialled and accepted: this, or a quarter of its descriptors, if that is less.
   static constexpr int64_t kLanesMax = tuning::kProcessLanesMax;
 
   // `descriptors`: how many the process may have; below 0: unknown.

@@ -18,7 +18,7 @@ start announced "a b" TCPX_HEAL=0 TCPX_LANES=auto TCPX_SPEED_MBPS=100000 RING_AN
   touch "$scratch/announced/speak"
   finish announced 0 1
   for rank in 0 1; do
-    ended announced "$rank" stopped "send device 0: 17 lanes" && warnings announced "$rank" 0
+    ended announced "$rank" stopped "send device 0: 25 lanes" && warnings announced "$rank" 0
   done
 }
 netns_end

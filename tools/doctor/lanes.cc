@@ -8,6 +8,7 @@
 #include "common/counted.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
+#include "net_socket/nic/tuning.h"
 #include "tools/doctor/local_checks.h"
 
 namespace tcpx {
@@ -27,7 +28,7 @@ std::string ReasonOf(const Patient& patient, const Nic& nic) {
   const InterfaceHardware& hardware = nic.hardware;
   const bool blind = hardware.speed_source == SpeedSource::kAssumed || hardware.speed_source == SpeedSource::kVirtual;
   const int lanes = LanesOf(patient, {nic}, false) - 1;
-  const int by_speed = (hardware.speed_mbps - 1) / 10000 + 1;
+  const int by_speed = (hardware.speed_mbps - 1) / tuning::kLaneMbps + 1;
   std::string why = absl::StrCat("for ", hardware.speed_mbps, " Mbit/s");
   if (lanes < by_speed) why += ", which is the most";
   if (lanes > by_speed) why = blind ? "as its real speed is not known" : "as is usual on this cloud's cards";

@@ -10,14 +10,16 @@
 #include "common/fd.h"
 #include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/nic/lane_budget.h"
+#include "net_socket/nic/tuning.h"
 #include "tools/doctor/local_checks.h"
 
 namespace tcpx {
 namespace doctor {
 namespace {
 
-// A rank of a large job: 16 channels, two peers each, 17 lanes a connection, both directions.
-constexpr int64_t kLanesOfARank = 16 * 2 * 17 * 2;
+// A rank of a large job: 16 channels, two peers each, both directions, all with the bulk lanes of a fast card.
+constexpr int64_t kConnectionsOfARank = 16 * 2 * 2;
+constexpr int64_t kLanesOfARank = (kConnectionsOfARank + tuning::kConnectionsToLeaveFor) * tuning::kLanesBySpeedMax;
 
 void CheckDescriptors(Report* report) {
   rlimit limit{};

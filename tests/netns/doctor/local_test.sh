@@ -21,6 +21,8 @@ finds "a fixed number of lanes" ok lanes "device 0: 4 lanes to another host [(]T
 finds "progress threads" ok variable "TCPX_THREADS=2 TCPX_LANES=4|TCPX_LANES=4 TCPX_THREADS=2"
 finds "progress threads" ok plugin "it says: mode pool of 2 progress threads"
 examine a TCPX_SPEED_MBPS=eth0=25000 && finds "a speed that is set" ok device "25000 Mbit/s.*TCPX_SPEED_MBPS"
+finds "lanes by speed" ok lanes "eth0 7, for 25000 Mbit.s[)]|eth0 7, for 25000 Mbit.s;"
+examine a TCPX_SPEED_MBPS=400000 && finds "the most lanes" ok lanes "eth0 24, for 400000 Mbit.s, which is the most"
 
 # What is loaded.
 examine a LD_LIBRARY_PATH=/nowhere && broken "no plugin" plugin "would not find the plugin: .*libnccl-net-tcpx.so" &&

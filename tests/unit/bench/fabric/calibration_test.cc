@@ -27,6 +27,7 @@ struct Span {
 TopologySpec Paths(const std::vector<double>& mbit) {
   TopologySpec spec;
   spec.blind = true;
+  spec.nic = 10000 * kMbit;  // so says a veth
   spec.queue_bytes = kQueueBytes;
   for (double rate : mbit) spec.paths.push_back(rate * kMbit);
   return spec;

@@ -125,21 +125,21 @@ TEST(LanePlanTest, LanesByParameterAndSpeed) {
       {0, {10000}, 1, true, 1},
       {0, {400000}, 1, true, 1},
       {0, {10000, 10000}, 2, true, 1},
-      // Lane 0, and one bulk lane per 6.25 Gbit/s begun, one at the least and sixteen at the most.
+      // Lane 0, and one bulk lane per 4 Gbit/s begun, one at the least and 24 at the most.
       {0, {0}, 1, false, 2},
       {0, {100}, 1, false, 2},
-      {0, {6250}, 1, false, 2},
-      {0, {6251}, 1, false, 3},
-      {0, {10000}, 1, false, 3},
-      {0, {25000}, 1, false, 5},
-      {0, {40000}, 1, false, 8},
-      {0, {80000}, 1, false, 14},
-      {0, {100000}, 1, false, 17},
-      {0, {400000}, 1, false, 17},
+      {0, {4000}, 1, false, 2},
+      {0, {4001}, 1, false, 3},
+      {0, {10000}, 1, false, 4},
+      {0, {25000}, 1, false, 8},
+      {0, {40000}, 1, false, 11},
+      {0, {80000}, 1, false, 21},
+      {0, {100000}, 1, false, 25},
+      {0, {400000}, 1, false, 25},
       // For each interface.
-      {0, {10000, 10000}, 1, false, 5},
-      {0, {10000, 40000}, 2, false, 10},
-      {0, {100000, 100000}, 2, false, 33},
+      {0, {10000, 10000}, 1, false, 7},
+      {0, {10000, 40000}, 2, false, 14},
+      {0, {100000, 100000}, 2, false, 49},
       {0, std::vector<int>(8, 400000), 8, false, 64},
       {0, std::vector<int>(8, 1000), 8, false, 9},
       // And at least one for each of either side.
@@ -148,7 +148,7 @@ TEST(LanePlanTest, LanesByParameterAndSpeed) {
       {7, {10000, 10000}, 4, false, 7},
       {1, {10000}, 2, false, 3},
       {0, {10000}, 4, false, 5},
-      {0, {100000}, 4, false, 17},
+      {0, {100000}, 4, false, 25},
   };
   for (const Row& row : rows) {
     Options options;
@@ -169,12 +169,12 @@ TEST(LanePlanTest, LanesWhereSpeedsSayLittle) {
     int vendor, speed_mbps, lanes;
   };
   const Row rows[] = {
-      {SpeedSource::kKernel, 0, 10000, 3},        {SpeedSource::kAssumed, 0, 10000, 5},
-      {SpeedSource::kVirtual, 0, 10000, 5},       {SpeedSource::kVirtual, 0, 80000, 14},
-      {SpeedSource::kParameter, 0, 10000, 3},     {SpeedSource::kParameter, 0, 100000, 17},
-      {SpeedSource::kAssumed, 0x1d0f, 10000, 17}, {SpeedSource::kKernel, 0x1d0f, 100000, 17},
-      {SpeedSource::kKernel, 0x1ae0, 10000, 5},   {SpeedSource::kKernel, 0x1ae0, 100000, 17},
-      {SpeedSource::kKernel, 0x15b3, 10000, 3},   {SpeedSource::kParameter, 0, 100000000, 17},
+      {SpeedSource::kKernel, 0, 10000, 4},        {SpeedSource::kAssumed, 0, 10000, 5},
+      {SpeedSource::kVirtual, 0, 10000, 5},       {SpeedSource::kVirtual, 0, 80000, 21},
+      {SpeedSource::kParameter, 0, 10000, 4},     {SpeedSource::kParameter, 0, 100000, 25},
+      {SpeedSource::kAssumed, 0x1d0f, 10000, 17}, {SpeedSource::kKernel, 0x1d0f, 100000, 25},
+      {SpeedSource::kKernel, 0x1ae0, 10000, 5},   {SpeedSource::kKernel, 0x1ae0, 100000, 25},
+      {SpeedSource::kKernel, 0x15b3, 10000, 4},   {SpeedSource::kParameter, 0, 100000000, 25},
   };
   for (const Row& row : rows) {
     Nic nic = SomeNic("10.0.0.1", row.speed_mbps);
@@ -197,10 +197,10 @@ TEST(LanePlanTest, WhereFewLanesAreLeftNoParameterGivesMany) {
     bool shared;
   };
   const Row rows[] = {
-      {0, {100000}, 1, false, 256, 17, false},
-      {0, {100000}, 1, false, 64, 5, true},
+      {0, {100000}, 1, false, 3072, 25, false},
+      {0, {100000}, 1, false, 512, 5, true},
       {0, {100000}, 1, false, -9, 2, true},
-      {0, {5000}, 1, false, -9, 2, false},
+      {0, {4000}, 1, false, -9, 2, false},
       // A bulk lane for each interface of either side.
       {0, {100000}, 6, false, 0, 7, true},
       {0, {100000, 100000}, 1, false, 0, 3, true},
