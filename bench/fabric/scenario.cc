@@ -128,7 +128,7 @@ std::vector<Scenario> Scenarios(int hosts, double buffer) {
 std::vector<Decider> Deciders() {
   using K = Policy::Kind;
   std::vector<Decider> all = {{"autopilot", {K::kPilot, 0}, false}};
-  for (int lanes : {1, 2, 4, 8, 16}) all.push_back({"fixed " + std::to_string(lanes), {K::kFixed, lanes}, false});
+  for (int lanes : {1, 2, 4, 8, 16, 32}) all.push_back({"fixed " + std::to_string(lanes), {K::kFixed, lanes}, false});
   all.push_back({"4 sockets, as NCCL's", {K::kEqualParts, 4}, false});
   all.push_back({"oracle", {K::kFixed, 1}, true});
   all.push_back({"autopilot, frozen", {K::kPilot, 0}, false, true});
@@ -137,7 +137,7 @@ std::vector<Decider> Deciders() {
 
 bool Decider::brief() const {
   if (oracle || policy.kind != Policy::Kind::kFixed) return oracle || (policy.kind == Policy::Kind::kPilot && !frozen);
-  return policy.lanes != 2 && policy.lanes != 4;
+  return policy.lanes == 1 || policy.lanes == 8 || policy.lanes == 16;
 }
 
 double LastStart(const Scenario& scenario) {
