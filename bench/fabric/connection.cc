@@ -170,8 +170,10 @@ double Connection::Tail(double bytes) const {
   double tail = 0;
   for (size_t i : open_lanes_) {
     if (equal_parts() || !Flows(i) || lanes_[i].rate <= 0) continue;
-    const size_t want = static_cast<size_t>(lanes_[i].pace.chunk_max());
-    const size_t chunk = Striper::ChunkBytes(static_cast<size_t>(bytes), want, Striper::Limits());
+    // As Striper::Pull, once little is left: the least.
+    Striper::Limits limits;
+    if (kind_ == Policy::Kind::kPilot) limits.chunk_bytes_min = static_cast<size_t>(lanes_[i].pace.chunk_least());
+    const size_t chunk = Striper::ChunkBytes(static_cast<size_t>(bytes), 0, limits);
     tail = std::max(tail, static_cast<double>(chunk) / lanes_[i].rate / 2);
   }
   return tail;

@@ -56,11 +56,7 @@ void BulkPace::Restart() {
 }
 
 int64_t BulkPace::ChunkMin() const {
-  if (!settings_.by_rate || !rates_->piloted()) return settings_.chunk_bytes_min;
-  const double bytes =
-      static_cast<double>(rate_.bytes_per_second()) * static_cast<double>(tuning::kChunkLeastNs) / kSecond;
-  const int64_t most = settings_.chunk_bytes_min;
-  return std::clamp(static_cast<int64_t>(bytes), std::min(tuning::kChunkLeastBytes, most), most);
+  return settings_.by_rate && rates_->piloted() ? rate_.chunk_least() : settings_.chunk_bytes_min;
 }
 
 // If few messages are under way, no lane takes what another lane could send sooner.

@@ -48,7 +48,6 @@ class BulkPace {
  private:
   int index() const { return stream_->lane() - 1; }  // among the connection's bulk lanes
   int64_t HeldMax() const;
-  // The shortest chunk worth its header.
   int64_t ChunkMin() const;
   // Takes a look at how the lane drains; returns what it holds.
   int64_t Look(int64_t now);

@@ -32,6 +32,11 @@ class LaneRate {
   // What the lane may hold before it takes another chunk, and how much of a chunk that is.
   int64_t held_max() const { return std::max(held_min_, Within(tuning::kDrainNs + 2 * min_rtt_ns_)); }
   int64_t chunk_max() const { return std::max(held_min_, Within(tuning::kChunkNs)); }
+  // The least of a piloted lane, and so the last of a message.
+  int64_t chunk_least() const {
+    const int64_t least = std::min(tuning::kChunkLeastBytes, held_min_);
+    return rate_ == 0 ? least : std::clamp(Within(tuning::kChunkLeastNs), least, held_min_);
+  }
   // How much a lane may hold if `part` is its share of all bytes under way.
   int64_t held_max(int64_t part) const {
     return std::min({held_max(), part, std::max(part / 2, Within(tuning::kPartNs + 2 * min_rtt_ns_))});

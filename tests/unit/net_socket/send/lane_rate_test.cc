@@ -40,6 +40,19 @@ TEST(LaneRateTest, LearnsThePaceAndFollowsIt) {
   EXPECT_NEAR(1e8 * kDrainSeconds, static_cast<double>(rate.held_max()), 1e7 * kDrainSeconds);
 }
 
+TEST(LaneRateTest, TheLeastChunkIsShorterWhereTheLaneIsSlow) {
+  LaneRate rate(kChunk);
+  EXPECT_EQ(tuning::kChunkLeastBytes, rate.chunk_least()) << "unknown";
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  EXPECT_EQ(kChunk, rate.chunk_least());
+  Drain(&rate, 64'000'000, 80, &now, &acked);
+  EXPECT_NEAR(32000, static_cast<double>(rate.chunk_least()), 1000);
+  Drain(&rate, 1'000'000, 400, &now, &acked);
+  EXPECT_EQ(tuning::kChunkLeastBytes, rate.chunk_least());
+}
+
 // A socket died: what it had not delivered is sent again, by another one. The rate was negative then.
 TEST(LaneRateTest, WhatIsSentAgainIsNoRate) {
   LaneRate rate(kChunk);
