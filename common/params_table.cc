@@ -89,7 +89,7 @@ constexpr Parameter kParameters[] = {
      "single lane carries both. More lanes help if one flow can't fill the link (a limit per flow, hashing over "
      "several paths). Each costs a socket and its buffers. auto, to the same host: one lane, also for a fused device. "
      "auto, to another host: lane 0 and, for each interface of the device, one bulk lane per 4 Gbit/s of its "
-     "speed, rounded up, at most 16. An interface that is virtual or whose speed is unknown gets at least 4, Amazon's "
+     "speed, rounded up, at most 24. An interface that is virtual or whose speed is unknown gets at least 4, Amazon's "
      "cards 16 "
      "and Google's 4, as in NCCL. A process that has thousands of lanes open gets fewer. Bulk lanes that bring nothing "
      "are paused, and tried again from time to time. A number applies to every connection, also to the same host; if a "
