@@ -63,14 +63,14 @@ class KilledSocketsTest : public PluginTest, public ::testing::WithParamInterfac
   }
 };
 
-TEST_P(KilledSocketsTest, BothEndsOnOneThread) { Run(GetParam(), 800, 2000, &RunTraffic); }
+TEST_P(KilledSocketsTest, BothEndsOnOneThread) { Run(GetParam(), 1500, 2000, &RunTraffic); }
 
-TEST_P(KilledSocketsTest, AThreadForEachEnd) { Run(GetParam(), 800, 1000, &RunTrafficOnTwoThreads); }
+TEST_P(KilledSocketsTest, AThreadForEachEnd) { Run(GetParam(), 1500, 1000, &RunTrafficOnTwoThreads); }
 
 TEST_P(KilledSocketsTest, WithCredits) {
   Mode settings = GetParam();
   settings.environment["TCPX_MAX_RECVS"] = "4";
-  Run(settings, 600, 2000, &RunTrafficOnTwoThreads);
+  Run(settings, 1000, 2000, &RunTrafficOnTwoThreads);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, KilledSocketsTest, ::testing::ValuesIn(AllModes()), ModeName);

@@ -59,7 +59,7 @@ TEST_P(PilotedLanesTest, AThreadForEachEnd) { Run(GetParam(), 1500, 0, &RunTraff
 TEST_P(PilotedLanesTest, WithCreditsAndKilledSockets) {
   Mode settings = GetParam();
   settings.environment["TCPX_MAX_RECVS"] = "4";
-  Run(settings, 600, 2000, &RunTrafficOnTwoThreads);
+  Run(settings, 1000, 2000, &RunTrafficOnTwoThreads);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, PilotedLanesTest, ::testing::ValuesIn(PilotedModes()), ModeName);

@@ -188,7 +188,7 @@ TEST_P(GroupsTest, LateCopies) {
 
 TEST_P(GroupsTest, LargeOnes) {
   Start({{"TCPX_TEST_GPU_SLOT_BYTES", "256K"}, {"TCPX_GPU_POOL_BYTES", "4M"}});
-  Run({TimeScale() > 1 ? 2 * kMiB + 1 : LongRun() ? 64 * kMiB : 16 * kMiB});
+  Run({TimeScale() > 1 ? 2 * kMiB + 1 : 64 * kMiB});
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, GroupsTest, ::testing::ValuesIn(StagingModes()), ModeName);
