@@ -14,6 +14,7 @@ namespace tcpx {
 namespace {
 
 constexpr size_t kHuge = 64 << 20;
+constexpr size_t kChunk = 512 << 10;  // TCPX_CHUNK_BYTES' default
 constexpr double kSecondNs = 1e9;
 
 class CountedTest : public StatsFixture {
@@ -67,12 +68,13 @@ TEST_P(CountedTest, ChunksCallsAndShortWrites) {
   Open();
   Move(kSmall, 4);
   Json sends;
-  for (const Deadline deadline; !deadline.Over() && LaneSum(sends, "short_writes") == 0;) {
+  // The latest look may be one amid a message.
+  const auto all = [&] { return LaneSum(sends, "short_writes") > 0 && LaneSum(sends, "chunks") >= 4 + kHuge / kChunk; };
+  for (const Deadline deadline; !deadline.Over() && !all();) {
     Move(kHuge, 1);
     sends = EndOf(Ask(), true);
   }
-  EXPECT_GT(LaneSum(sends, "short_writes"), 0);
-  EXPECT_GE(LaneSum(sends, "chunks"), 4 + 3);
+  EXPECT_TRUE(all());
   EXPECT_GE(LaneSum(sends, "calls"), LaneSum(sends, "short_writes"));
   ASSERT_TRUE(plugin_->Finish().ok());
 }
