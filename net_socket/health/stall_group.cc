@@ -63,7 +63,9 @@ WaitRoot CandidateOf(const std::vector<const StallMember*>& members, uint64_t se
   for (const StallMember* member : members) {
     if (!member->verdict.waits) continue;
     const WaitRoot& theirs = member->peer_root;
-    const bool came_round = theirs.finder == self && (theirs.candidate || theirs.culprit == here);
+    // Another cause that was found here, and is over, comes round as well.
+    const bool late = theirs.cause == Cause::kPeerLate && theirs.culprit == here;
+    const bool came_round = theirs.finder == self && (theirs.candidate || late);
     if (came_round) {
       own.candidate = false;
       own.cause = Cause::kPeerLate;

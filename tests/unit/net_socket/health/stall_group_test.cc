@@ -100,6 +100,23 @@ TEST(StallGroupTest, OfACircleTheOneThatHoldsMostIsNamed) {
   }
 }
 
+// It is over before all have heard of it, and comes round to its finder, who took it for the sign of a circle.
+TEST(StallGroupTest, WhatWasFoundOfOneselfAndIsOverComesRoundInVain) {
+  Ring ring(4);
+  for (int rank = 0; rank < 4; ++rank) ring.Lag(rank, rank == 2 ? 9 : 1);
+  Verdict starved = Stopped(0);
+  starved.cause = Cause::kNoCpu;
+  ring.Find(0, starved);
+  ring.Talk(2);
+  ASSERT_EQ(Cause::kNoCpu, ring.root(3).cause);
+  ring.Find(-1, Verdict());
+  ring.Talk(8);
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(Cause::kPeerLate, ring.root(rank).cause);
+    EXPECT_EQ(Name(2), ring.root(rank).culprit);
+  }
+}
+
 TEST(StallGroupTest, ACauseThatIsOverIsForgotten) {
   Ring ring(4);
   ring.Lag(3, 9);
