@@ -133,11 +133,11 @@ void ProgressCheck::LookAtLosses(int64_t now_ns) {
   }
 }
 
-// A request that moves slowly because it has no CPU never stalls.
+// A request that moves slowly because it has no CPU never stalls; why one does, the probe says.
 void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
   const int percent = setup_->runtime->cpu_shortage->percent();
-  if (long_ns == 0 || percent == 0 || flight.messages == 0) {
+  if (long_ns == 0 || percent == 0 || flight.messages == 0 || stall_.since_ns() != 0) {
     short_since_ns_ = 0;
     return;
   }
