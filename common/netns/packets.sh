@@ -85,15 +85,20 @@ netns_table() {
 }
 
 # netns_count HOST in|out NAME MATCH...: counts the packets that reach the host, or leave it, and match.
-netns_count() {
-  local ns=$1 way=$2 name=$3
-  shift 3
-  netns_table "$ns"
-  netns_nft "$ns" "add counter inet netns $name"
-  netns_nft "$ns" "add rule inet netns counters_$way $* counter name $name"
+netns_count() { netns_count_each "$1" <<<"${*:2}"; }
+# netns_count_each HOST: the same for each line "in|out NAME MATCH" that it reads.
+netns_count_each() {
+  local way name match commands=''
+  while read -r way name match; do
+    commands+="add counter inet netns $name; add rule inet netns counters_$way $match counter name $name;"
+  done
+  netns_table "$1"
+  netns_nft "$1" "$commands"
 }
 
-# netns_packets HOST NAME, netns_bytes HOST NAME: what a counter is at.
+# netns_packets HOST NAME, netns_bytes HOST NAME: what a counter is at. netns_counters HOST: "NAME PACKETS BYTES" of
+# each.
+netns_counters() { netns_run "$1" nft list counters | awk '/counter/ { name = $2 } /packets/ { print name, $2, $4 }'; }
 netns_packets() { netns_run "$1" nft list counter inet netns "$2" | awk '/packets/ { print $2 }'; }
 netns_bytes() { netns_run "$1" nft list counter inet netns "$2" | awk '/packets/ { print $4 }'; }
 

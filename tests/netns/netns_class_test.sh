@@ -15,46 +15,50 @@ netns_enter "$0" "$@"
 # unmarked. All headers with all options are 80 bytes, in IPv6 100, and the shortest packet with payload is an answer, 4
 # bytes longer.
 count_classes() {
-  local ip=$1 host dscp headers=80
+  local ip=$1 host dscp size headers=80
   [[ $ip == ip ]] || headers=100
   shift
   for host in a b; do
     netns_heal "$host"
-    for dscp in "$@" 0; do
-      netns_count "$host" out "all_$dscp" meta l4proto tcp "$ip" dscp "$dscp"
-      netns_count "$host" out "syn_$dscp" "tcp flags & (syn | ack) == syn" "$ip" dscp "$dscp"
-      netns_count "$host" out "empty_$dscp" meta l4proto tcp meta length "<=" $headers "$ip" dscp "$dscp"
-      netns_count "$host" out "payload_$dscp" meta l4proto tcp meta length ">" $headers "$ip" dscp "$dscp"
-      # Only packets of a socket count: what the kernel sends for one that is gone (resets, the last acknowledgement of
-      # a close) has the DSCP of what it answers, and in IPv4 no priority.
-      local odd=(meta skuid ">=" 0 "$ip" dscp "$dscp" meta priority != "0:$((dscp / 8))")
-      netns_count "$host" out "odd_$dscp" meta l4proto tcp meta length ">" $headers "${odd[@]}"
-      netns_count "$host" out "odd_empty_$dscp" meta l4proto tcp meta length "<=" $headers "${odd[@]}"
-    done
-    netns_count "$host" out ecn_bits meta l4proto tcp "$ip" ecn != not-ect
+    {
+      for dscp in "$@" 0; do
+        echo "out all_$dscp meta l4proto tcp $ip dscp $dscp"
+        echo "out syn_$dscp tcp flags & (syn | ack) == syn $ip dscp $dscp"
+        size="meta l4proto tcp meta length"
+        echo "out empty_$dscp $size <= $headers $ip dscp $dscp"
+        echo "out payload_$dscp $size > $headers $ip dscp $dscp"
+        # Only packets of a socket count: what the kernel sends for one that is gone (resets, the last acknowledgement
+        # of a close) has the DSCP of what it answers, and in IPv4 no priority.
+        echo "out odd_$dscp $size > $headers meta skuid >= 0 $ip dscp $dscp meta priority != 0:$((dscp / 8))"
+        echo "out odd_empty_$dscp $size <= $headers meta skuid >= 0 $ip dscp $dscp meta priority != 0:$((dscp / 8))"
+      done
+      echo "out ecn_bits meta l4proto tcp $ip ecn != not-ect"
+    } | netns_count_each "$host"
   done
 }
 
 # expect NAME LANES DSCP...: each DSCP is that of one communicator.
 expect() {
-  local name=$1 lanes=$2 host dscp accepted
+  local name=$1 lanes=$2 host dscp accepted counter count sum
   shift 2
   # Each accepted socket, a health socket among them.
   accepted=$((lanes * $# + 1))
   for host in a b; do
+    local -A packets=() bytes=()
+    while read -r counter count sum; do packets[$counter]=$count bytes[$counter]=$sum; done < <(netns_counters "$host")
     for dscp in "$@"; do
-      check "$name: $host sends its messages with dscp $dscp" "$(netns_bytes "$host" "all_$dscp") > message_bytes"
-      check "$name: $host marks each SYN with dscp $dscp" "$(netns_packets "$host" "syn_$dscp") >= lanes"
-      check "$name: $host marks acknowledgements with dscp $dscp" "$(netns_packets "$host" "empty_$dscp") > 10"
+      check "$name: $host sends its messages with dscp $dscp" "${bytes[all_$dscp]} > message_bytes"
+      check "$name: $host marks each SYN with dscp $dscp" "${packets[syn_$dscp]} >= lanes"
+      check "$name: $host marks acknowledgements with dscp $dscp" "${packets[empty_$dscp]} > 10"
       # An accepted socket gets the DSCP by one call and the priority by the next: an acknowledgement may come between.
       check "$name: $host gives dscp $dscp its priority" \
-        "$(netns_packets "$host" "odd_$dscp") == 0 && $(netns_packets "$host" "odd_empty_$dscp") <= accepted"
+        "${packets[odd_$dscp]} == 0 && ${packets[odd_empty_$dscp]} <= accepted"
     done
-    check "$name: $host dials with no unmarked SYN" "$(netns_packets "$host" syn_0) == 0"
-    check "$name: $host sends no unmarked payload" "$(netns_packets "$host" payload_0) == 0"
+    check "$name: $host dials with no unmarked SYN" "${packets[syn_0]} == 0"
+    check "$name: $host sends no unmarked payload" "${packets[payload_0]} == 0"
     # The acknowledgements of the SYN and of the hello, and some that a slow machine repeats.
-    check "$name: $host sends next to nothing unmarked" "$(netns_packets "$host" empty_0) <= 6 * accepted"
-    check "$name: $host leaves the bits of ECN alone" "$(netns_packets "$host" ecn_bits) == 0"
+    check "$name: $host sends next to nothing unmarked" "${packets[empty_0]} <= 6 * accepted"
+    check "$name: $host leaves the bits of ECN alone" "${packets[ecn_bits]} == 0"
   done
 }
 
