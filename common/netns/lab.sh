@@ -35,12 +35,14 @@ patience=$((60 * ${TCPX_TEST_TIME_SCALE:-1}))
 
 now() { awk '{ print $1 }' /proc/uptime; }
 
-# await COMMAND...: until it succeeds. False when that takes longer than `patience`.
+# await COMMAND...: until it succeeds. False when that takes longer than `patience`. Several scripts wait at the same
+# time: between two tries they wait for a pipe that stays empty, which needs no process as sleep does.
+exec {empty_pipe}<> <(:)
 await() {
   local end=$((SECONDS + patience))
   until "$@"; do
     ((SECONDS < end)) || return 1
-    sleep 0.02
+    read -rt 0.05 -u "$empty_pipe" || true
   done
 }
 
@@ -74,7 +76,7 @@ launch() {
   shift
   mkdir -p "$scratch/$name"
   # Not netns_run: $! would be a shell between it and us.
-  ip netns exec "$host" env "${own[@]}" "$@" >"$scratch/$name/$who.log" 2>&1 &
+  ip netns exec "$host" env "${own[@]}" "$@" >"$scratch/$name/$who.log" 2>&1 {empty_pipe}<&- &
   pid[$name.$who]=$!
 }
 

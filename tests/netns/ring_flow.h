@@ -22,17 +22,21 @@ inline constexpr int kWindow = 4;
 
 inline bool Flag(const char* name) { return getenv(name) != nullptr && *getenv(name) == '1'; }
 
-// NCCL calls again and again. Here who finds nothing to do so often sleeps between two calls: of many ranks on few CPUs
-// those that wait leave them to the others.
+// NCCL calls again and again. Here who finds nothing to do so often sleeps between two calls, and so does, while
+// messages are under way, who has moved a window's: many ranks share few CPUs.
 class Calls {
  public:
   void Made(int64_t moved) {
     vain_ = std::exchange(moved_, moved) == moved ? vain_ + 1 : 0;
     if (vain_ > 20) absl::SleepFor(absl::Microseconds(100));
+    if (moved - rested_ < 2 * kWindow) return;
+    rested_ = moved;
+    absl::SleepFor(absl::Milliseconds(5));
   }
 
  private:
   int64_t moved_ = 0;
+  int64_t rested_ = 0;
   int vain_ = 0;
 };
 

@@ -227,7 +227,7 @@ Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv, Notes* not
     if (runs && !told) ForkLoader(ring);
     told = told || runs;
     if (quiet) absl::SleepFor(absl::Milliseconds(2));
-    if (absl::Now() - looked < absl::Milliseconds(5)) continue;
+    if (absl::Now() - looked < absl::Milliseconds(20)) continue;
     looked = absl::Now();
     ShiftOnce(ring, &shifted);
     hush.Look(ring);
