@@ -111,9 +111,6 @@ inline constexpr size_t kThinPart = 6;
 // where lanes can't be opened. [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and
 // returns: 0.90 to 0.97 of the sum where fewer are tried, 0.97 to 0.99 like this]
 inline constexpr size_t kFewLanes = 4;
-// A connection that began with more lanes keeps at least this many: a fast card begins with them. [lanes; bench/fabric:
-// connections that are thinned to 4 where others have 8 lose up to a quarter]
-inline constexpr size_t kThinToMax = 24;
 // Without a lane that is not needed, the total falls by this part of what the lane seemed to bring. [part of what it
 // brought]
 inline constexpr double kOwnPart = 0.7;

@@ -34,8 +34,8 @@ class LaneRate {
   int64_t chunk_max() const { return std::max(held_min_, Within(tuning::kChunkNs)); }
   // The least of a piloted lane, and so the last of a message.
   int64_t chunk_least() const {
-    const int64_t least = std::min(tuning::kChunkLeastBytes, held_min_);
-    return rate_ == 0 ? least : std::clamp(Within(tuning::kChunkLeastNs), least, held_min_);
+    if (rate_ == 0) return std::min(tuning::kChunkUnknownBytes, held_min_);
+    return std::min(std::max(Within(tuning::kChunkLeastNs), tuning::kChunkLeastBytes), held_min_);
   }
   // How much a lane may hold if `part` is its share of all bytes under way.
   int64_t held_max(int64_t part) const {

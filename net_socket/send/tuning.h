@@ -21,11 +21,12 @@ inline constexpr int64_t kChunkNs = 4 * kMillisecond;
 inline constexpr int64_t kPartNs = 2 * kMillisecond;
 // Held before the rate is known. [units of the least amount]
 inline constexpr int64_t kUnknownChunks = 4;
-// A chunk of a piloted lane lasts this long at the least: a message waits for the last of its chunks, and nothing is
-// known of a lane that was just opened. [ns]
+// A chunk of a piloted lane lasts this long at the least: a message waits for the last of its chunks. [ns]
 inline constexpr int64_t kChunkLeastNs = 500 * kMicrosecond;
-// And has this many bytes at the least. [bytes]
-inline constexpr int64_t kChunkLeastBytes = 16 << 10;
+// And has this many bytes at the least. [bytes; docs/scale.md: 49,000 flows to one card]
+inline constexpr int64_t kChunkLeastBytes = 4 << 10;
+// The same where nothing is known of the lane. [bytes]
+inline constexpr int64_t kChunkUnknownBytes = 16 << 10;
 // A lane counts as busy in the span in which it pulled a chunk, and in the next one. [ns]
 inline constexpr int64_t kBusySpanNs = 50 * kMillisecond;
 // Up to this many busy lanes of a process have no bound: the kernel lets a send buffer grow to 4 MiB (tcp_wmem), so

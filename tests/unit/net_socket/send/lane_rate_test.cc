@@ -42,7 +42,7 @@ TEST(LaneRateTest, LearnsThePaceAndFollowsIt) {
 
 TEST(LaneRateTest, TheLeastChunkIsShorterWhereTheLaneIsSlow) {
   LaneRate rate(kChunk);
-  EXPECT_EQ(tuning::kChunkLeastBytes, rate.chunk_least()) << "unknown";
+  EXPECT_EQ(tuning::kChunkUnknownBytes, rate.chunk_least()) << "unknown";
   int64_t now = kSecond;
   uint64_t acked = 0;
   Drain(&rate, 1'000'000'000, 50, &now, &acked);
