@@ -63,11 +63,8 @@ WaitRoot CandidateOf(const std::vector<const StallMember*>& members, uint64_t se
   for (const StallMember* member : members) {
     if (!member->verdict.waits) continue;
     const WaitRoot& theirs = member->peer_root;
-    // Another cause that was found here, and is over, comes round as well.
-    const bool late = theirs.cause == Cause::kPeerLate && theirs.culprit == here;
-    const bool came_round = theirs.finder == self && (theirs.candidate || late);
-    if (came_round) {
-      own.candidate = false;
+    // What else was found here, and is over, comes round as well, but is no candidate.
+    if (theirs.candidate && theirs.finder == self) {
       own.cause = Cause::kPeerLate;
       own.evidence =
           "all wait for each other in a circle, and this rank has passed on the smallest part of what it received";

@@ -73,7 +73,7 @@ enum class Cause : uint8_t {
 inline constexpr int kCauses = 13;
 
 struct WaitRoot {
-  Cause cause = Cause::kNone;  // kNone: nothing is known, or a candidate
+  Cause cause = Cause::kNone;  // kNone: nothing is known, or a candidate that has not come round
   bool candidate = false;
   uint64_t finder = 0;  // a number of the rank that found it, or that is the candidate
   uint32_t serial = 0;  // of the finder's looks

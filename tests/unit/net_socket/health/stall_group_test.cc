@@ -102,18 +102,20 @@ TEST(StallGroupTest, OfACircleTheOneThatHoldsMostIsNamed) {
 
 // It is over before all have heard of it, and comes round to its finder, who took it for the sign of a circle.
 TEST(StallGroupTest, WhatWasFoundOfOneselfAndIsOverComesRoundInVain) {
-  Ring ring(4);
-  for (int rank = 0; rank < 4; ++rank) ring.Lag(rank, rank == 2 ? 9 : 1);
-  Verdict starved = Stopped(0);
-  starved.cause = Cause::kNoCpu;
-  ring.Find(0, starved);
-  ring.Talk(2);
-  ASSERT_EQ(Cause::kNoCpu, ring.root(3).cause);
-  ring.Find(-1, Verdict());
-  ring.Talk(8);
-  for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(Cause::kPeerLate, ring.root(rank).cause);
-    EXPECT_EQ(Name(2), ring.root(rank).culprit);
+  for (const Cause cause : {Cause::kNoCpu, Cause::kPeerLate}) {
+    Ring ring(4);
+    for (int rank = 0; rank < 4; ++rank) ring.Lag(rank, rank == 2 ? 9 : 1);
+    Verdict own = Stopped(0);
+    own.cause = cause;
+    ring.Find(0, own);
+    ring.Talk(2);
+    ASSERT_EQ(Name(0), ring.root(3).culprit);
+    ring.Find(-1, Verdict());
+    ring.Talk(8);
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(Cause::kPeerLate, ring.root(rank).cause);
+      EXPECT_EQ(Name(2), ring.root(rank).culprit);
+    }
   }
 }
 
