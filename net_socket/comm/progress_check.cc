@@ -137,12 +137,12 @@ void ProgressCheck::LookAtLosses(int64_t now_ns) {
 void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
   const int percent = setup_->runtime->cpu_shortage->percent();
-  if (long_ns == 0 || percent == 0 || flight.messages == 0 || stall_.since_ns() != 0) {
+  if (long_ns == 0 || percent == 0 || flight.messages == 0) {
     short_since_ns_ = 0;
     return;
   }
   if (short_since_ns_ == 0) short_since_ns_ = now_ns;
-  if (now_ns - short_since_ns_ < long_ns) return;
+  if (now_ns - short_since_ns_ < long_ns || probe_.since_ns() != 0) return;
   Verdict verdict{Cause::kNoCpu};
   verdict.culprit = ThisProcessName();
   verdict.evidence = absl::StrCat("one was ready to run, and had no CPU, for ", percent, " % of the time");

@@ -99,25 +99,54 @@ TEST_F(ProgressCheckTest, APeerThatParksEveryLaneBlamesNobodyHere) {
   }
 }
 
-// Whose threads get CPU is only asked while something is under way.
-TEST_F(ProgressCheckTest, AnIdleConnectionAsksTheKernelForNothing) {
-  const std::string tasks = ::testing::TempDir() + "/tcpx_idle_tasks/";
-  mkdir(tasks.c_str(), 0700);
-  mkdir((tasks + "1").c_str(), 0700);
-  std::ofstream(tasks + "1/comm") << "tcpx-io-0\n";
-  *runtime_.cpu_shortage = CpuShortage(tasks);
-  const auto look = [&](int seconds) {
+// With a thread of ours that waits for a CPU.
+class ShortOfCpuTest : public ProgressCheckTest {
+ protected:
+  ShortOfCpuTest() {
+    mkdir(tasks_.c_str(), 0700);
+    mkdir((tasks_ + "1").c_str(), 0700);
+    std::ofstream(tasks_ + "1/comm") << "tcpx-io-0\n";
+    *runtime_.cpu_shortage = CpuShortage(tasks_);
+  }
+
+  // In each second it waits for a CPU for so long, and runs for the rest.
+  void LookFor(int seconds, int percent) {
     for (int i = 0; i < seconds; ++i) {
-      std::ofstream(tasks + "1/schedstat") << "0 " << (second_ + 1) * kSecond << " 1\n";
+      const int64_t all_ns = (second_ + 1) * kSecond;
+      std::ofstream(tasks_ + "1/schedstat")
+          << all_ns / 100 * (100 - percent) << " " << all_ns / 100 * percent << " 1\n";
+      end_.flight.bytes_done += moved_;
       LookUntil(second_ + 1);
     }
-  };
+  }
+
+  const std::string tasks_ = ::testing::TempDir() + "/tcpx_tasks/";
+  int64_t moved_ = 0;  // bytes, each second
+};
+
+// Whose threads get CPU is only asked while something is under way.
+TEST_F(ShortOfCpuTest, AnIdleConnectionAsksTheKernelForNothing) {
   end_.flight.messages = 0;
-  look(20);
+  LookFor(20, 100);
   EXPECT_EQ(0, runtime_.cpu_shortage->percent());
   end_.flight.messages = 1;
-  look(9);
+  LookFor(9, 100);
   EXPECT_EQ(100, runtime_.cpu_shortage->percent());
+}
+
+TEST_F(ShortOfCpuTest, IsWhyARequestIsSlow) {
+  moved_ = 1;
+  LookFor(30, 60);
+  ASSERT_EQ(1u, Logged().size());
+  EXPECT_TRUE(absl::StrContains(Logged()[0], "verdict: no-cpu: ")) << Logged()[0];
+  EXPECT_EQ(Cause::kNoCpu, check_.slow().cause);
+}
+
+TEST_F(ShortOfCpuTest, IsNotWhyARequestStalls) {
+  LookFor(40, 60);
+  ASSERT_EQ(1u, Logged().size());
+  EXPECT_TRUE(absl::StrContains(Logged()[0], "no progress for 10.0 s")) << Logged()[0];
+  EXPECT_FALSE(absl::StrContains(Logged()[0], "no-cpu")) << Logged()[0];
 }
 
 }  // namespace
