@@ -29,6 +29,7 @@ failures=0
 patience=$((60 * ${TCPX_TEST_TIME_SCALE:-1}))
 # Not before netns_enter has started the script anew: it replaces that shell.
 [[ ${NETNS_INSIDE:-} != 1 ]] || {
+  exec {empty_pipe}<> <(:)
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch" || true' EXIT
 }
@@ -37,7 +38,6 @@ now() { awk '{ print $1 }' /proc/uptime; }
 
 # await COMMAND...: until it succeeds. False when that takes longer than `patience`. Several scripts wait at the same
 # time: between two tries they wait for a pipe that stays empty, which needs no process as sleep does.
-exec {empty_pipe}<> <(:)
 await() {
   local end=$((SECONDS + patience))
   until "$@"; do

@@ -59,7 +59,9 @@ within() {
 }
 has_lines() { (($(grep -cE -- "$2" "$1" 2>/dev/null || true) >= $3)); }
 took() {
-  awk -v s="$since" -v t="$(now)" -v most="$1" -v slack="${GONE_SLACK:-$(slack)}" \
+  local t
+  read -r t _ </proc/uptime
+  awk -v s="$since" -v t="$t" -v most="$1" -v slack="${GONE_SLACK:-$(slack)}" \
     -v scale="${TCPX_TEST_TIME_SCALE:-1}" 'BEGIN { print (t - s <= most * slack * scale) }'
 }
 # "some avg10=93.12 ...": how much of the last 10 s some thread has waited (Linux 4.20, accounting/psi.rst).

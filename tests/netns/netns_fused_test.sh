@@ -127,7 +127,7 @@ logged refused a 'makeVDevice: device 0 [(]eth1[)] is on no PCI bus.*TCPX_FUSE'
 
 # One link brings nothing over: its lanes go by the other one, and one line names it.
 netns_drop b iifname eth2
-peers_run dead-link "${two[@]}" "$v4" PEER_WARNS=1 NCCL_SOCKET_RETRY_CNT=0 TCPX_HELLO_TIMEOUT=1
+peers_run dead-link "${two[@]}" "$v4" PEER_WARNS=1 NCCL_SOCKET_RETRY_CNT=0 TCPX_HELLO_TIMEOUT=4
 logged dead-link a '^WARN .*connect to 10[.]0[.]2[.]2:[0-9]* through eth2 [(]10[.]0[.]2[.]1[)]: connect: timed out; .* from eth1 to 10[.]0[.]1[.]2:'
 netns_unplug
 
