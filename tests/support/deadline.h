@@ -1,6 +1,6 @@
 // deadline.h: bounds every wait of a test.
 //
-//   Deadline deadline;  // 60 s, more under a sanitizer
+//   Deadline deadline;  // 60 s of a quiet machine (Patience)
 //   while (!done && deadline.Yield()) { ... }
 // Threads: one at a time.
 // Units:   seconds.
@@ -20,7 +20,7 @@ class Deadline {
   explicit Deadline(int seconds = 60) : seconds_(seconds) { Restart(); }
 
   // There was progress: the time begins anew.
-  void Restart() { at_ = Clock::now() + std::chrono::seconds(seconds_ * TimeScale()); }
+  void Restart() { at_ = Clock::now() + std::chrono::seconds(seconds_ * Patience()); }
   bool Over() const { return Clock::now() >= at_; }
   // Lets others run; false exactly when the time is over. A caller that comes again and again at once finds nothing: it
   // sleeps, since several tests share a CPU.

@@ -23,7 +23,7 @@
 namespace tcpx {
 
 // Far above what any case takes, sanitizers on a loaded machine included.
-inline const absl::Duration kHungAfter = TimeScale() * absl::Seconds(60);
+inline const absl::Duration kHungAfter = Patience() * absl::Seconds(60);
 
 // Prints and ends the process with exit code 1, at once.
 [[noreturn]] void Die(const char* file, int line, const std::string& what);

@@ -40,6 +40,8 @@ int TimeScale() {
 #endif
 }
 
+int Patience() { return std::max(3, TimeScale()); }
+
 uint64_t Rng::Next() {
   state_ += 0x9e3779b97f4a7c15;
   uint64_t z = state_;

@@ -18,6 +18,9 @@ uint64_t TestSeed();
 bool LongRun();
 // TCPX_TEST_TIME_SCALE, else 1, or more in a build that a sanitizer slows down.
 int TimeScale();
+// How many times as long as on a quiet machine a wait may take before something counts as hung: where six tests share
+// two CPUs a thread may get none for 40 s.
+int Patience();
 
 // Whether the address or the thread sanitizer looks on: it takes several times as long, and looks at each byte.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

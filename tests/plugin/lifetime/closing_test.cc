@@ -229,6 +229,7 @@ class TalkingPeerTest : public ClosingTest {};
 TEST_P(TalkingPeerTest, PeerThatStillTalksGetsEveryByte) {
   const Way& way = std::get<1>(GetParam());
   unsetenv("NCCL_SOCKET_SNDBUF");
+  setenv("TCPX_LINGER", "60", 1);  // The reader may be slow.
   const auto send_and_vanish = [&way](Control& peer) {
     auto* rank = new Rank(way.version);
     char handle[kHandleBytesMax];

@@ -135,26 +135,24 @@ TEST_P(LimitsTest, ConnectAtTheHardLimitSaysUlimitAndTheRestLives) {
 TEST_P(LimitsTest, LanesThatCameAndWentLeaveDescriptorsToOthers) {
   setenv("TCPX_HEAL", "1", 1);
   setenv("TCPX_TEST_SHUFFLE_LANES", "1", 1);
-  EXPECT_EQ("", RunAlone(
-                    [] {
-                      constexpr int kConnections = 4;
-                      const size_t before = OpenDescriptors().size();
-                      const rlim_t limit = RoomFor(40 * kConnections);
-                      SetLimits(limit, limit);
-                      Rank rank;
-                      std::vector<Ends> all;
-                      for (int i = 0; i < kConnections; ++i) all.push_back(rank.ConnectToSelf());
-                      const Deadline deadline(150);
-                      while (CountInLog(" is closed") < 40 * kConnections) {
-                        TCPX_REQUIRE(!deadline.Over(), LogText());
-                        for (const Ends& ends : all) Transfer(&rank.net(), ends, {66000, 2, 4, true});
-                      }
-                      const size_t more = OpenDescriptors().size() - before;
-                      TCPX_REQUIRE(more < limit / 4 + 2 * kConnections + 40, more, " descriptors more");
-                      for (const Ends& ends : all) rank.Close(ends);
-                      rank.Finalize();
-                    },
-                    3 * kHungAfter));
+  EXPECT_EQ("", RunAlone([] {
+              constexpr int kConnections = 4;
+              const size_t before = OpenDescriptors().size();
+              const rlim_t limit = RoomFor(40 * kConnections);
+              SetLimits(limit, limit);
+              Rank rank;
+              std::vector<Ends> all;
+              for (int i = 0; i < kConnections; ++i) all.push_back(rank.ConnectToSelf());
+              const Deadline deadline;
+              while (CountInLog(" is closed") < 40 * kConnections) {
+                TCPX_REQUIRE(!deadline.Over(), LogText());
+                for (const Ends& ends : all) Transfer(&rank.net(), ends, {66000, 2, 4, true});
+              }
+              const size_t more = OpenDescriptors().size() - before;
+              TCPX_REQUIRE(more < limit / 4 + 2 * kConnections + 40, more, " descriptors more");
+              for (const Ends& ends : all) rank.Close(ends);
+              rank.Finalize();
+            }));
 }
 
 // Sockets that dial the plugin and say nothing.

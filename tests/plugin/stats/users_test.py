@@ -104,8 +104,13 @@ class UsersTest(unittest.TestCase):
                               capture_output=True,
                               text=True, check=False, timeout=5 * SECONDS, cwd=self.folder, **as_user(uid))
 
-    def sockets_seen(self, uid):
-        return {row["socket"] for row in json.loads(self.ask(uid).stdout)}
+    def sockets_seen(self, uid, wanted=frozenset()):
+        """Once all that are wanted have answered: a rank has rows once it has connections, and may be slow."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            seen = {row["socket"] for row in json.loads(self.ask(uid).stdout)}
+            if wanted <= seen or time.monotonic() > deadline:
+                return seen
 
     def take_name(self, uid, name, like):
         """A name that says it is another user's, where somebody answers as the plugin does."""
@@ -129,10 +134,10 @@ class UsersTest(unittest.TestCase):
         stolen = "@tcpx-%d-999999999-%d" % (USER, time.monotonic_ns())
         roots, users = self.start_ranks(ROOT), self.start_ranks(USER)
         self.take_name(STRANGER, stolen, min(roots))
-        seen = self.sockets_seen(ROOT)
+        seen = self.sockets_seen(ROOT, roots | users)
         self.assertLessEqual(roots | users, seen)
         self.assertNotIn(stolen, seen)
-        seen = self.sockets_seen(USER)
+        seen = self.sockets_seen(USER, users)
         self.assertLessEqual(users, seen)
         self.assertFalse([name for name in seen if not name.startswith("@tcpx-%d-" % USER)])
         self.assertNotIn(stolen, seen)
