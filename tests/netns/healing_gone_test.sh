@@ -5,7 +5,7 @@
 # environment: TCPX_TEST_LONG=1  each in all modes, and for longer
 #              GONE_ONLY=REGEX   those whose words match
 #              GONE_SLACK=1      every time is the bar itself, as in the long form; else thrice that, for machines that
-#                                others use too, and nine times where threads wait for a CPU most of the time
+#                                others use too
 set -euo pipefail
 source common/netns/lab.sh
 source tests/netns/ring.sh
@@ -61,14 +61,8 @@ has_lines() { (($(grep -cE -- "$2" "$1" 2>/dev/null || true) >= $3)); }
 took() {
   local t
   read -r t _ </proc/uptime
-  awk -v s="$since" -v t="$t" -v most="$1" -v slack="${GONE_SLACK:-$(slack)}" \
+  awk -v s="$since" -v t="$t" -v most="$1" -v slack="${GONE_SLACK:-3}" \
     -v scale="${TCPX_TEST_TIME_SCALE:-1}" 'BEGIN { print (t - s <= most * slack * scale) }'
-}
-# "some avg10=93.12 ...": how much of the last 10 s some thread has waited (Linux 4.20, accounting/psi.rst).
-slack() {
-  local waited
-  waited=$(sed -n 's/^some avg10=\([0-9]*\).*/\1/p' /proc/pressure/cpu 2>/dev/null || true)
-  echo $((${waited:-0} >= 80 ? 9 : 3))
 }
 
 # health_flow HOST: of those that it has dialled.

@@ -22,8 +22,8 @@ inline constexpr int kWindow = 4;
 
 inline bool Flag(const char* name) { return getenv(name) != nullptr && *getenv(name) == '1'; }
 
-// NCCL calls again and again. Here who finds nothing to do so often sleeps between two calls, and so does, while
-// messages are under way, who has moved a window's: many ranks share few CPUs.
+// NCCL calls again and again. Here many ranks share few CPUs: one that finds nothing to do so often sleeps between two
+// calls, and each sleeps after every second window of messages.
 class Calls {
  public:
   void Made(int64_t moved) {
