@@ -37,7 +37,7 @@ Stream::Stream(NetClient* net, Way way, void* comm, const Shape& shape)
       memory_bytes_(shape.message_bytes * static_cast<size_t>(shape.window)),
       memory_(Map(nullptr, memory_bytes_)),
       requests_(static_cast<size_t>(shape.window), nullptr) {
-  std::memset(memory_, kBlank, memory_bytes_);
+  if (way == Way::kReceive) std::memset(memory_, kBlank, memory_bytes_);
   for (int slot = 0; way == Way::kSend && slot < shape.window; ++slot) Fill(slot);
   TCPX_REQUIRE(net_->RegMr(comm_, memory_, memory_bytes_, NCCL_PTR_HOST, &memory_handle_) == ncclSuccess);
 }

@@ -37,8 +37,8 @@ constexpr int kConnections = 2;
 // As NCCL has posted at most.
 constexpr size_t kAhead = 8;
 // Each round has messages for lane 0, enough that every length comes, and for a bulk lane.
-constexpr size_t kSizes[] = {8, 30'000, 400'000, 30'000};
-constexpr size_t kLongest = 400'000;
+constexpr size_t kLongest = kSanitized ? 100'000 : 400'000;
+constexpr size_t kSizes[] = {8, 30'000, kLongest, 30'000};
 // Messages after the attack, so that what is missing shows.
 constexpr size_t kMore = 24;
 // The attack has come long before.
@@ -77,9 +77,12 @@ class End {
     Request* const request = &open_.back();
     request->message = posted_;
     size_t bytes = SizeOf(posted_);
-    const char* const text = pattern_.Bytes(first_ + posted_);
-    request->data.assign(text, text + bytes);
-    if (receives_) request->data.assign(bytes, '?');
+    if (receives_) {
+      request->data.assign(bytes, '?');
+    } else {
+      const char* const text = pattern_.Bytes(first_ + posted_);
+      request->data.assign(text, text + bytes);
+    }
     void* data = &request->data[0];
     int tag = 0;
     const ncclResult_t result = receives_
