@@ -98,15 +98,17 @@ class Asker {
  public:
   Asker(OwnedFd fd, int family) : fd_(std::move(fd)), family_(family), bytes_(kMtuMax) {}
 
-  // Whether an answer came; `mark` is the octet that the question bears and the answer is to bear.
+  // Whether an answer came, to any of the tries: a busy host is late. `mark` is the octet that the question bears and
+  // the answer is to bear.
   bool Ask(int bytes, int answer_bytes, int mark, PacketFacts* facts) {
+    const uint32_t first = number_ + 1;
     for (int attempt = 0; attempt < kTries; ++attempt) {
       const Question question = {++number_, static_cast<uint32_t>(answer_bytes), static_cast<uint32_t>(mark)};
       memcpy(bytes_.data(), &question, sizeof(question));
       (void)SetTrafficClass(fd_.get(), family_, mark);
       const auto size = static_cast<size_t>(std::max<int>(bytes - Overhead(family_), sizeof(question)));
       if (send(fd_.get(), bytes_.data(), size, 0) < 0 && errno == EMSGSIZE) return false;
-      if (Hear(facts)) return true;
+      if (Hear(first, facts)) return true;
     }
     return false;
   }
@@ -138,7 +140,8 @@ class Asker {
   }
 
  private:
-  bool Hear(PacketFacts* facts) {
+  // Whether a question from `first` on is answered.
+  bool Hear(uint32_t first, PacketFacts* facts) {
     const int64_t until = MonotonicNanos() + kTryMs * kMillisecond;
     for (int64_t now; (now = MonotonicNanos()) < until;) {
       pollfd poll_fd = {fd_.get(), POLLIN, 0};
@@ -150,7 +153,7 @@ class Asker {
       if (count < 0) return false;  // refused: nobody answers there
       if (count < static_cast<ssize_t>(sizeof(answer))) continue;
       memcpy(&answer, bytes_.data(), sizeof(answer));
-      if (answer.number != number_) continue;
+      if (answer.number < first) continue;
       facts->mark_there = static_cast<int>(answer.mark);
       facts->mark_back = mark;
       return true;
