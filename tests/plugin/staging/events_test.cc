@@ -129,7 +129,7 @@ class EventsTest : public StagingTest {
   // Posts both ends of a message of many slots and tests them until the profiler of one has heard of some bytes and
   // many are still to come. Where NCCL does not know updates it hears of no bytes before all were counted.
   void GetUnderWay(bool send_profiled, bool receive_profiled) {
-    message_.bytes = 2 * kMiB;
+    message_.bytes = 6 * kMiB;
     Prepare(pair_.send, message_.bytes, true, send_profiled, &message_.send);
     Prepare(pair_.receive, message_.bytes, true, receive_profiled, &message_.receive);
     lab_->fake().delays(TestSeed(), 4000);

@@ -258,7 +258,7 @@ TEST_F(UnacceptedTest, AStrangerThatComesAgainAndAgainKeepsNoPeerAway) {
 // A peer that pauses in the middle of its connect loses the place to others that wait. It dials again, and has it next.
 TEST_F(UnacceptedTest, APeerThatPausesComesAgain) {
   EXPECT_EQ("", RunAlone([] {
-              setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+              setenv("TCPX_HELLO_TIMEOUT", "3", 1);
               SetLimit();
               Rank rank;
               ListenByHand listening(&rank);

@@ -71,7 +71,7 @@ constexpr Case kCases[] = {
     {"WrongValuesInACase", "FAKE_FAULT=flip", "--local 2 --mode classes", 1, "elements of all_reduce are wrong"},
     {"OtherNetwork", "FAKE_FAULT=socket", "--local 2 --nets tcpx -b 1K -n 1", 1, "names the network Socket, not only"},
     {"NoNetwork", "FAKE_FAULT=memory", "--local 2 --nets tcpx -b 1K -n 1", 1, "no channel ran over tcpx"},
-    {"Hang", "FAKE_FAULT=hang", "--local 2 -b 1K --timeout 3", 1, "no progress for 3 s, in: all_reduce of float, 1K"},
+    {"Hang", "FAKE_FAULT=hang", "--local 2 -b 1K --timeout 8", 1, "no progress for 8 s, in: all_reduce of float, 1K"},
     {"NoRank", "env -u RANK -u SLURM_PROCID -u OMPI_COMM_WORLD_RANK -u JOB_COMPLETION_INDEX", "-b 1K", 2, "--local N"},
     {"RootThatIsNoRank", "RANK=0 WORLD_SIZE=1", "-r 1", 2, "-r 1 is not one of the 1 ranks"},
     {"NoGpu", "FAKE_GPUS=0", "--local 2", 1, "nccl_bench: no CUDA device"},
