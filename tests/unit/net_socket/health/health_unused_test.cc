@@ -77,15 +77,15 @@ TEST_F(HealthTest, TheTimeOfAnUnusedSocketBeginsAnew) {
 TEST_F(HealthTest, ASocketThatIsUnusedAgainIsClosedInTime) {
   TcpPair pair = MakeTcpPair(0);
   std::shared_ptr<HealthPeer> health;
+  size_t timers = 0;
   reactor_.RunSync([&] {
     far_hub_.AcceptInLoop(100, std::move(pair.b), {kTimeout});
     health = far_hub_.FindAcceptedInLoop(100);
     health->UseInLoop();
     far_hub_.DropUnusedLaterInLoop(100, kMillisecond);
+    timers = reactor_.TimersInLoop();
   });
   // The deadline has passed while it was used: its timer is gone.
-  size_t timers = 0;
-  reactor_.RunSync([&] { timers = reactor_.TimersInLoop(); });
   Deadline deadline;
   for (size_t now = timers; now >= timers;) {
     ASSERT_TRUE(deadline.Yield());
