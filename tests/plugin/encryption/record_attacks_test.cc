@@ -37,8 +37,8 @@ constexpr int kConnections = 2;
 // As NCCL has posted at most.
 constexpr size_t kAhead = 8;
 // Each round has messages for lane 0, enough that every length comes, and for a bulk lane.
-constexpr size_t kLongest = kSanitized ? 100'000 : 400'000;
-constexpr size_t kSizes[] = {8, 30'000, kLongest, 30'000};
+constexpr size_t kSizes[] = {8, 30'000, 400'000, 30'000};
+constexpr size_t kLongest = 400'000;
 // Messages after the attack, so that what is missing shows.
 constexpr size_t kMore = 24;
 // The attack has come long before.
