@@ -85,10 +85,10 @@ netns_heal a eth0
 # 1 MB at once against 100 KB/s and a burst of 256 KiB.
 netns_limit_flows b 100 udp dport 4000-5000
 transfer udp 10.1.0.2 1000000 1000
-check "limit per flow" "packets > 200 && packets < 600" "$packets of 1000 packets arrived"
+check "limit per flow" "packets > 200 && packets < 600 + milliseconds / 10" "$packets of 1000 packets arrived"
 first=$packets
 transfer udp 10.1.0.2 1000000 1000
-check "limit of another flow" "packets > 200 && packets < 600" "$packets packets, $first before"
+check "limit of another flow" "packets > 200 && packets < 600 + milliseconds / 10" "$packets packets, $first before"
 netns_calm b
 transfer udp 10.1.0.2 1000000 1000
 check "limit taken away" "packets == 1000" "$packets of 1000 packets arrived"

