@@ -46,12 +46,13 @@ void PrintTo(const Mode& mode, std::ostream* out);
 inline constexpr auto ModeName = [](const auto& info) { return info.param.Describe('_'); };
 inline constexpr auto ShortModeName = [](const auto& info) { return info.param.ShortName(); };
 
-// 1, 2, 4 and 8; 1 and 4 where a sanitizer looks on, which sees nothing else in the others.
+// 1, 2, 4 and 8; 1 and 4 where a sanitizer looks on, which sees nothing else in the others, and in a short run.
 std::vector<int> EveryLaneCount();
 
 // {caller-driven, io_uring pool of 2, epoll pool of 2} x `lanes`, and, where 4 lanes are among them, io_uring without
 // copies over 4 lanes; all of it x `families`. A pool has nothing to do for the only lane, which NCCL's thread drives:
-// where a sanitizer looks on, one lane is driven by the caller alone.
+// where a sanitizer looks on, one lane is driven by the caller alone. In a short run the caller drives the fewest lanes
+// and the pools the most, and nothing else is among them.
 std::vector<Mode> AllModes(const std::vector<int>& lanes = EveryLaneCount(),
                            const std::vector<int>& families = {AF_INET});
 

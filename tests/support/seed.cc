@@ -16,6 +16,11 @@ uint64_t ChooseSeed() {
   return seed;
 }
 
+bool IsOne(const char* name) {
+  const char* const text = std::getenv(name);
+  return text != nullptr && std::strcmp(text, "1") == 0;
+}
+
 }  // namespace
 
 uint64_t TestSeed() {
@@ -23,10 +28,9 @@ uint64_t TestSeed() {
   return seed;
 }
 
-bool LongRun() {
-  const char* text = std::getenv("TCPX_TEST_LONG");
-  return text != nullptr && std::strcmp(text, "1") == 0;
-}
+bool LongRun() { return IsOne("TCPX_TEST_LONG"); }
+
+bool ShortRun() { return IsOne("TCPX_TEST_SHORT"); }
 
 int TimeScale() {
   static const char* const text = std::getenv("TCPX_TEST_TIME_SCALE");

@@ -1,8 +1,8 @@
 // seed.h: where the numbers of seeded tests come from, and how much longer everything takes here.
 //
 // Purpose: TestSeed prints the seed that a run uses, so that a failure can be repeated with TCPX_TEST_SEED=N; LongRun
-//          tells whether TCPX_TEST_LONG=1 asks for the long form; TimeScale stretches deadlines under sanitizers
-//          and in emulation.
+//          and ShortRun tell whether TCPX_TEST_LONG=1 or TCPX_TEST_SHORT=1 asks for another form than the usual one;
+//          TimeScale stretches deadlines under sanitizers and in emulation.
 // Threads: Rng belongs to one thread at a time; the functions may be called from any.
 // Units:   TimeScale is a factor.
 // Source:  Rng is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
@@ -16,6 +16,8 @@ namespace tcpx {
 uint64_t TestSeed();
 // True exactly when TCPX_TEST_LONG is 1.
 bool LongRun();
+// True exactly when TCPX_TEST_SHORT is 1: `tools/test --fast`, a first look.
+bool ShortRun();
 // TCPX_TEST_TIME_SCALE, else 1, or more in a build that a sanitizer slows down.
 int TimeScale();
 // How many times as long as on a quiet machine a wait may take before something counts as hung: where six tests share
@@ -29,8 +31,8 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 // How often something is done that the configuration that ships does `usual` times: what a sanitizer finds it finds at
-// the first few.
-constexpr int Repeats(int usual) { return kSanitized ? (usual + 2) / 3 : usual; }
+// the first few, and so does a first look.
+inline int Repeats(int usual) { return kSanitized || ShortRun() ? (usual + 2) / 3 : usual; }
 
 class Rng {
  public:
