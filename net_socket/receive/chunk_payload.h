@@ -2,14 +2,14 @@
 //
 // Purpose: knows where its next bytes go: to their place in the message, or, one after the other, to the places that
 //          the message's sink lends (GPU memory).
-// Threads: one at a time. Lifetime: borrows the landing until Land. Units: bytes. Errors: none.
+// Threads: one at a time. Lifetime: borrows the receive until Land. Units: bytes. Errors: none.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
-#include "net_socket/message/destination.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/receive/forward_copy.h"
 
@@ -21,9 +21,9 @@ class ChunkPayload {
   explicit ChunkPayload(int lane) : lane_(lane) {}
 
   // `chunk` was claimed, and comes next.
-  void Begin(const FrameHeader& chunk, Landing* landing);
+  void Begin(const FrameHeader& chunk, PostedReceive* receive);
   // True exactly between Begin and Land.
-  bool open() const { return landing_ != nullptr; }
+  bool open() const { return receive_ != nullptr; }
 
   // Where its next bytes go, as far as there is a place.
   char* at() const { return at_; }
@@ -57,14 +57,14 @@ class ChunkPayload {
   bool Land(const FrameHeader& chunk);
 
  private:
-  void NoteTimes(Landing* landing, const FrameHeader& chunk, bool landed) const;
+  void NoteTimes(PostedReceive* receive, const FrameHeader& chunk, bool landed) const;
 
   const int lane_;
-  Landing* landing_ = nullptr;
+  PostedReceive* receive_ = nullptr;
   char* at_ = nullptr;
   size_t rest_ = 0;
   bool through_stage_ = false;
-  PayloadSink* sink_ = nullptr;    // the landing's; null too where the chunk is empty
+  PayloadSink* sink_ = nullptr;    // the receive's; null too where the chunk is empty
   PayloadPlace* place_ = nullptr;  // being filled
   size_t unplaced_ = 0;
 };

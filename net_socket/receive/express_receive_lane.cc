@@ -12,10 +12,9 @@ namespace tcpx {
 
 // Where acknowledgements may be put off the tuning says when.
 ExpressReceiveLane::ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals,
-                                       Destination* destination, StagePool* stages)
+                                       PostedReceiveTable* table, StagePool* stages)
     : owner_(owner),
-      stream_(owner, {settings.fd, 0, false, !settings.path.delays_acks}, destination, stages,
-              ReceiveLane::Borrows::kAlways),
+      stream_(owner, {settings.fd, 0, false, !settings.path.delays_acks}, table, stages, ReceiveLane::Borrows::kAlways),
       pattern_(settings.path.times_long_messages),
       tuning_(settings.fd, settings.path, settings.heals),
       records_(owner, settings.fd, settings.sealed, std::move(seals->sealer)) {
@@ -24,7 +23,7 @@ ExpressReceiveLane::ExpressReceiveLane(LaneOwner* owner, const Settings& setting
   stream_.LeaveAnswering();
 }
 
-void ExpressReceiveLane::Pump(const Landing& wanted) {
+void ExpressReceiveLane::Pump(const PostedReceive& wanted) {
   if (records_.waits()) SendRecords();
   if (!owner_->open() || stream_.Waits()) return;
   ReceiveLane& frames = stream_.frames();

@@ -4,7 +4,7 @@
 //          records on it.
 // Budget:  Pump: no allocation (but a staging buffer when the pool has none), no lock that waits, at most one read.
 // Threads: the calling thread, under the comm's mutex; of records() and stream() what those allow, from any.
-// Lifetime: owned by its connection. Borrows the descriptor, the owner, the destination and the pool.
+// Lifetime: owned by its connection. Borrows the descriptor, the owner, the table and the pool.
 // Errors:  to LaneOwner::FailLane, but for Replace's.
 #pragma once
 
@@ -12,8 +12,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "net_socket/message/destination.h"
 #include "net_socket/message/lane_owner.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/receive/pattern_tuning.h"
 #include "net_socket/receive/receive_stream.h"
@@ -32,11 +32,11 @@ class ExpressReceiveLane {
   };
 
   // What seals the first socket is taken out of `seals`.
-  ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals, Destination* destination,
+  ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals, PostedReceiveTable* table,
                      StagePool* stages);
 
   // Reads what is there, once, for `wanted`, and sends what waits.
-  void Pump(const Landing& wanted);
+  void Pump(const PostedReceive& wanted);
   // Where groups are announced.
   void Announce(uint64_t first_sequence, const int* tags, int count) {
     if (!records_.announces()) return;

@@ -110,20 +110,20 @@ bool ReceiveLane::DigestHeader() {
 
 // A lane brings the chunks of a message in ascending order, so an overlap on one lane shows here. One between lanes
 // shows only in the sum: such a message may end with a hole, but never outside its buffer.
-ClaimResult ReceiveLane::Claim(Landing** landing) {
+ClaimResult ReceiveLane::Claim(PostedReceive** receive) {
   if (header_.sequence == last_sequence_ && header_.offset < last_end_) return ClaimResult::kBroken;
-  return destination_->Claim(header_, landing);
+  return table_->Claim(header_, receive);
 }
 
 void ReceiveLane::StartChunk() {
-  Landing* landing = nullptr;
-  switch (Claim(&landing)) {
+  PostedReceive* receive = nullptr;
+  switch (Claim(&receive)) {
     case ClaimResult::kClaimed:
       last_sequence_ = header_.sequence;
       last_end_ = header_.offset + header_.length;
       largest_ = std::max(largest_, header_.message_bytes);
       stage_.Drop(kHeaderBytes);
-      payload_.Begin(header_, landing);
+      payload_.Begin(header_, receive);
       skip_left_ = header_.padding;
       return;
     case ClaimResult::kNotPosted:
@@ -133,7 +133,7 @@ void ReceiveLane::StartChunk() {
       Fail(absl::InvalidArgumentError(
           absl::StrFormat("message %d of %d bytes is larger than the posted receive of %d "
                           "bytes: post receives of at least the size sent",
-                          header_.sequence, header_.message_bytes, size_t{landing->capacity})));
+                          header_.sequence, header_.message_bytes, size_t{receive->capacity})));
       return;
     case ClaimResult::kBroken:
       Fail(absl::UnavailableError(

@@ -6,12 +6,12 @@
 //   iovec iov[2];
 //   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
 //
-// Where payload goes says a Destination. It goes straight to its final place; what follows it is read ahead into
-// staging by the same call. Data of LL and LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending
-// order: the kernel promises no order inside a copy, and the GPU reads along (forward_copy.h). A header whose message
-// has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a sink
-// (GPU memory) goes through the sink's places; where none is free the lane waits likewise: it is starved.
-// Threads: one at a time. Lifetime: borrows the destination and the pool, which outlive it. Units: bytes.
+// Payload goes straight to its place in the posted receive; what follows it is read ahead into staging by the same
+// call. Data of LL and LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending order: the kernel
+// promises no order inside a copy, and the GPU reads along (forward_copy.h). A header whose message has no posted
+// receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a sink (GPU memory) goes
+// through the sink's places; where none is free the lane waits likewise: it is starved.
+// Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it. Units: bytes.
 // Errors:  the first one sticks in status(): kInvalidArgument when a message is larger than its receive, kUnavailable
 //          when the peer breaks the format or ends in the middle of a message.
 #pragma once
@@ -25,9 +25,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "net_socket/message/destination.h"
 #include "net_socket/message/flight.h"
 #include "net_socket/message/lane_counts.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/receive/chunk_payload.h"
 #include "net_socket/receive/lane_stage.h"
@@ -43,8 +43,8 @@ class ReceiveLane {
   enum class Borrows { kAlways, kForFlagLines };
 
   // `stages` null: the lane never borrows, and stages little. `lane` is its number in the connection.
-  ReceiveLane(Destination* destination, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
-      : destination_(destination), borrows_(borrows), payload_(lane), stage_(stages) {}
+  ReceiveLane(PostedReceiveTable* table, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
+      : table_(table), borrows_(borrows), payload_(lane), stage_(stages) {}
 
   // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, starved, ended or failed.
   int Prepare(iovec* iov);
@@ -89,11 +89,11 @@ class ReceiveLane {
   bool DigestPayload();
   bool DigestSkipped();
   bool DigestHeader();
-  ClaimResult Claim(Landing** landing);
+  ClaimResult Claim(PostedReceive** receive);
   void StartChunk();
   void Fail(absl::Status status);
 
-  Destination* const destination_;
+  PostedReceiveTable* const table_;
   const Borrows borrows_;
   ChunkPayload payload_;
   size_t skip_left_ = 0;  // padding, or the body of a record
