@@ -16,7 +16,7 @@ absl::Status RecordSender::Send(bool* said) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (sent < 0 && errno == EPROTO && CantSeal()) return absl::InternalError(kCantSeal);
-    if (sent < 0 && errno != EPIPE && errno != EPROTO && errno != ENOKEY) error_ = errno;
+    if (sent < 0 && errno != EPIPE && errno != EPROTO) error_ = errno;
     if (sent < 0 && owner_->heals()) break;  // They go on with another socket.
     credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
     *said = true;
@@ -33,29 +33,22 @@ bool RecordSender::CantSeal() {
 ssize_t RecordSender::SendBytes(const char* data, size_t bytes) {
   if (!sealed_) return send(fd_, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
   MutexLock lock(mutex_);
-  const iovec piece{const_cast<char*>(data), bytes};
-  errno = ENOKEY;
-  return sealer_ == nullptr ? -1 : sealer_->Send(fd_, &piece, 1);
+  iovec piece{const_cast<char*>(data), bytes};
+  return SendBy(sealer_.get(), sealed_, fd_, &piece, 1);
 }
 
 void RecordSender::SendError(absl::string_view why) {
-  const std::string record = EncodeRecord(FrameKind::kError, why.substr(0, kCauseBytesMax));
+  std::string record = EncodeRecord(FrameKind::kError, why.substr(0, kCauseBytesMax));
+  iovec piece{&record[0], record.size()};
   // Not into the middle of a credit; the end alone tells the peer too.
   const bool whole = !may_be_cut_.load(std::memory_order_relaxed);
   MutexLock lock(mutex_);  // A new socket's answer goes first, sealed or not.
-  if (whole) SendErrorRecord(record.data(), record.size());
-  shutdown(fd_, SHUT_WR);
-}
-
-// What is sealed of a credit and not sent would take the record's bytes for its own.
-void RecordSender::SendErrorRecord(const char* record, size_t bytes) {
-  if (!sealed_) {
-    (void)send(fd_, record, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return;
+  if (whole) {
+    // What is sealed of a credit and not sent would take the record's bytes for its own.
+    if (sealer_ == nullptr || !sealer_->pending()) (void)SendBy(sealer_.get(), sealed_, fd_, &piece, 1);
+    sealer_ = nullptr;  // It was the last: what is left of it is nobody's credit.
   }
-  const iovec piece{const_cast<char*>(record), bytes};
-  if (sealer_ != nullptr && !sealer_->pending()) (void)sealer_->Send(fd_, &piece, 1);
-  sealer_ = nullptr;  // It was the last: what is left of it is nobody's credit.
+  shutdown(fd_, SHUT_WR);
 }
 
 }  // namespace tcpx

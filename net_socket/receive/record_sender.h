@@ -32,10 +32,7 @@ class RecordSender {
       : owner_(owner), fd_(fd), sealed_(sealed || sealer != nullptr), sealer_(std::move(sealer)) {}
 
   // From here on groups are announced. `keeps`: what the kernel has taken stays here, for the next socket.
-  void Announce(bool keeps) {
-    credits_ = std::make_unique<CreditQueue>();
-    if (keeps) credits_->Keep();
-  }
+  void Announce(bool keeps) { credits_ = std::make_unique<CreditQueue>(keeps); }
   // What is said is sealed, or not said.
   bool sealed() const { return sealed_; }
   bool announces() const { return credits_ != nullptr; }
@@ -70,7 +67,6 @@ class RecordSender {
 
  private:
   ssize_t SendBytes(const char* data, size_t bytes);
-  void SendErrorRecord(const char* record, size_t bytes) TCPX_REQUIRES(mutex_);
   bool CantSeal();
 
   const LaneOwner* const owner_;
