@@ -25,8 +25,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "net_socket/message/counts.h"
 #include "net_socket/message/flight.h"
-#include "net_socket/message/lane_counts.h"
 #include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/receive/chunk_payload.h"
