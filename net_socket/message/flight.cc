@@ -17,7 +17,8 @@ std::string DescribeFlight(const Flight& flight) {
 }
 
 bool StallWatch::Stalled(const Flight& flight, int64_t now_ns, int64_t limit_ns) {
-  if (since_ns_ == 0 || !flight.SameAs(last_)) {
+  const bool same = flight.messages > 0 && flight.sequence == last_.sequence && flight.bytes_done == last_.bytes_done;
+  if (since_ns_ == 0 || !same) {
     last_ = flight;
     since_ns_ = flight.messages > 0 ? now_ns : 0;
     reported_ = false;

@@ -32,7 +32,7 @@ void EventRecorder::Record(const Settings& settings) {
   transfers_.reset(new TransferEvents[static_cast<size_t>(settings.transfers)]);
   open_.reset(new TransferEvents*[static_cast<size_t>(settings.transfers)]);
   lanes_ = static_cast<int>(settings.fds.size());
-  events_per_transfer_ = std::min(lanes_, TransferEvents::kEventsMax);
+  events_per_transfer_ = static_cast<size_t>(std::min(lanes_, TransferEvents::kEventsMax));
   fds_.fill(-1);
   for (int lane = 0; lane < lanes_; ++lane) NoteLane(lane, settings.fds[static_cast<size_t>(lane)]);
   for (int i = 0; i < settings.transfers; ++i) transfers_[static_cast<size_t>(i)].recorder_ = this;
@@ -75,33 +75,33 @@ void EventRecorder::Publish() {
 }
 
 void EventRecorder::Report(TransferEvents* transfer) {
-  for (int i = 0; i < events_per_transfer_; ++i) ReportOne(transfer, static_cast<size_t>(i));
+  for (size_t event = 0; event < events_per_transfer_; ++event) {
+    const uint64_t counted = transfer->counted_[event].load(std::memory_order_relaxed);
+    if (counted == 0) continue;
+    const uint64_t bytes = counted & kBytesMask;
+    EventStep step = EventStep::kUpdate;
+    if (!transfer->started(event)) {
+      transfer->started_ |= 1u << event;
+      transfer->handles_[event] = nullptr;
+      step = EventStep::kStart;
+    } else if (transfer->handles_[event] == nullptr || transfer->reported_[event] == bytes) {
+      continue;
+    }
+    transfer->reported_[event] = bytes;
+    Tell(transfer, event, step);
+  }
 }
 
-void EventRecorder::ReportOne(TransferEvents* transfer, size_t event) {
-  const uint64_t counted = transfer->counted_[event].load(std::memory_order_relaxed);
-  if (counted == 0) return;
-  const uint64_t bytes = counted & kBytesMask;
-  EventStep step = EventStep::kUpdate;
-  if (!transfer->started(static_cast<int>(event))) {
-    transfer->started_ |= 1u << event;
-    transfer->handles_[event] = nullptr;
-    step = EventStep::kStart;
-  } else if (transfer->handles_[event] == nullptr || transfer->reported_[event] == bytes) {
-    return;
-  }
-  transfer->reported_[event] = bytes;
-  settings_.sink(&transfer->handles_[event], step, transfer->parent_, {fds_[event], settings_.receive, bytes});
+void EventRecorder::Tell(TransferEvents* transfer, size_t event, EventStep step) {
+  settings_.sink(&transfer->handles_[event], step, transfer->parent_,
+                 {fds_[event], settings_.receive, transfer->reported_[event]});
 }
 
 void EventRecorder::Stop(TransferEvents* transfer) {
   if (transfer == nullptr || transfer->place_ < 0) return;
   Report(transfer);
-  for (int i = 0; i < events_per_transfer_; ++i) {
-    const size_t event = static_cast<size_t>(i);
-    if (!transfer->started(i) || transfer->handles_[event] == nullptr) continue;
-    settings_.sink(&transfer->handles_[event], EventStep::kStop, transfer->parent_,
-                   {fds_[event], settings_.receive, transfer->reported_[event]});
+  for (size_t event = 0; event < events_per_transfer_; ++event) {
+    if (transfer->started(event) && transfer->handles_[event] != nullptr) Tell(transfer, event, EventStep::kStop);
   }
   Close(transfer);
 }

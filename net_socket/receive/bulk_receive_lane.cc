@@ -41,7 +41,7 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
   ReceiveLane& frames = stream_.frames();
   for (;;) {
     op_.iov_count = frames.Prepare(op_.iov);
-    const ssize_t left = ReadHeld();
+    const ssize_t left = stream_.intake().ReadHeld(op_.iov, op_.iov_count);
     if (left != 0) {
       Received(left < 0 ? -EBADMSG : static_cast<int>(left));
       if (left < 0 || !owner_->open()) return;
@@ -60,13 +60,6 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     op_.iov_count = 1;
   }
   Submit(engine, &op_);
-}
-
-ssize_t BulkReceiveLane::ReadHeld() {
-  StreamIntake& intake = stream_.intake();
-  const size_t left = intake.ReadLeft(op_.iov, op_.iov_count);
-  if (left > 0 || !intake.sealed() || op_.iov_count == 0) return static_cast<ssize_t>(left);
-  return intake.Opened(op_.iov, op_.iov_count);
 }
 
 void BulkReceiveLane::CompleteInLoop(const Completion& completion) {

@@ -48,8 +48,6 @@ class BulkReceiveLane final : public PoolLane {
   static constexpr int kIdleReads = 16;
 
   void Received(int result);
-  // What has come and was not read: of an earlier socket, or of a sealed one. Below 0: it is not the peer's.
-  ssize_t ReadHeld();
 
   LaneOwner* const owner_;
   PostedReceiveTable* const table_;

@@ -41,30 +41,21 @@ void ReceiveLane::End() {
   ended_ = true;
   if (!status_.ok() || parked_) return;
   if (payload_.rest() > 0) {
-    Fail(absl::UnavailableError(
+    status_ = absl::UnavailableError(
         absl::StrFormat("the peer closed in the middle of message %d (%d of %d bytes of a chunk missing)",
-                        header_.sequence, payload_.missing(), header_.length)));
+                        header_.sequence, payload_.missing(), header_.length));
   } else if (skip_left_ > 0 || stage_.bytes() > 0) {
-    Fail(absl::UnavailableError("the peer closed in the middle of a header"));
+    status_ = absl::UnavailableError("the peer closed in the middle of a header");
   }
 }
 
 void ReceiveLane::Digest() {
-  DigestStaged();
-  holds_ = stage_.bytes() >= kHeaderBytes;
-}
-
-void ReceiveLane::DigestStaged() {
   parked_ = false;
-  while (status_.ok()) {
-    if (payload_.open()) {
-      if (!DigestPayload()) return;
-    } else if (skip_left_ > 0) {
-      if (!DigestSkipped()) return;
-    } else if (!DigestHeader()) {
-      return;
-    }
+  bool more = true;
+  while (more && status_.ok()) {
+    more = payload_.open() ? DigestPayload() : skip_left_ > 0 ? DigestSkipped() : DigestHeader();
   }
+  holds_ = stage_.bytes() >= kHeaderBytes;
 }
 
 bool ReceiveLane::DigestPayload() {
@@ -87,14 +78,14 @@ bool ReceiveLane::DigestSkipped() {
   stage_.Drop(skip);
   skip_left_ -= skip;
   if (skip_left_ > 0) return false;
-  if (error) Fail(PeerError(CauseText(record_body_)));
+  if (error) status_ = PeerError(CauseText(record_body_));
   return true;
 }
 
 bool ReceiveLane::DigestHeader() {
   if (stage_.bytes() < kHeaderBytes) return false;
   if (const char* wrong = DecodeHeader(stage_.data(), &header_)) {
-    Fail(GarbageError(wrong));
+    status_ = GarbageError(wrong);
     return false;
   }
   if (header_.kind == FrameKind::kChunk) {
@@ -103,21 +94,17 @@ bool ReceiveLane::DigestHeader() {
     stage_.Drop(kHeaderBytes);
     skip_left_ = size_t{header_.length} + header_.padding;
     record_body_.clear();
-    if (skip_left_ == 0 && header_.kind == FrameKind::kError) Fail(PeerError(""));
+    if (skip_left_ == 0 && header_.kind == FrameKind::kError) status_ = PeerError("");
   }
   return !parked_;
 }
 
-// A lane brings the chunks of a message in ascending order, so an overlap on one lane shows here. One between lanes
-// shows only in the sum: such a message may end with a hole, but never outside its buffer.
-ClaimResult ReceiveLane::Claim(PostedReceive** receive) {
-  if (header_.sequence == last_sequence_ && header_.offset < last_end_) return ClaimResult::kBroken;
-  return table_->Claim(header_, receive);
-}
-
 void ReceiveLane::StartChunk() {
   PostedReceive* receive = nullptr;
-  switch (Claim(&receive)) {
+  // A lane brings the chunks of a message in ascending order, so an overlap on one lane shows here. One between lanes
+  // shows only in the sum: such a message may end with a hole, but never outside its buffer.
+  const bool overlaps = header_.sequence == last_sequence_ && header_.offset < last_end_;
+  switch (overlaps ? ClaimResult::kBroken : table_->Claim(header_, &receive)) {
     case ClaimResult::kClaimed:
       last_sequence_ = header_.sequence;
       last_end_ = header_.offset + header_.length;
@@ -130,21 +117,17 @@ void ReceiveLane::StartChunk() {
       parked_ = true;
       return;
     case ClaimResult::kTooLarge:
-      Fail(absl::InvalidArgumentError(
+      status_ = absl::InvalidArgumentError(
           absl::StrFormat("message %d of %d bytes is larger than the posted receive of %d "
                           "bytes: post receives of at least the size sent",
-                          header_.sequence, header_.message_bytes, size_t{receive->capacity})));
+                          header_.sequence, header_.message_bytes, size_t{receive->capacity}));
       return;
     case ClaimResult::kBroken:
-      Fail(absl::UnavailableError(
+      status_ = absl::UnavailableError(
           absl::StrFormat("the peer broke the protocol: chunk [%d, +%d) of message %d does not fit", header_.offset,
-                          header_.length, header_.sequence)));
+                          header_.length, header_.sequence));
       return;
   }
-}
-
-void ReceiveLane::Fail(absl::Status status) {
-  if (status_.ok()) status_ = std::move(status);
 }
 
 }  // namespace tcpx

@@ -85,13 +85,11 @@ class ReceiveLane {
   // How much to read into staging.
   size_t StageRoom() const;
   void Digest();
-  void DigestStaged();
+  // False: it needs more than has come, or a receive, or a place.
   bool DigestPayload();
   bool DigestSkipped();
   bool DigestHeader();
-  ClaimResult Claim(PostedReceive** receive);
   void StartChunk();
-  void Fail(absl::Status status);
 
   PostedReceiveTable* const table_;
   const Borrows borrows_;

@@ -66,6 +66,11 @@ void StreamIntake::NoteHeld() {
   holds_ = read_ < left_.size() || opened_bytes_ > 0 || (opener_ != nullptr && opener_->next() > 0);
 }
 
+ssize_t StreamIntake::ReadHeld(const iovec* iov, int count) {
+  const size_t left = ReadLeft(iov, count);
+  return left > 0 || !sealed_ || count == 0 ? static_cast<ssize_t>(left) : Opened(iov, count);
+}
+
 ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
   const size_t left = ReadLeft(iov, count);
   if (left > 0) return static_cast<ssize_t>(left);

@@ -57,7 +57,15 @@ BulkSendLane::Next BulkSendLane::Load(int64_t* retry_ns) {
     }
     if (striper_->drained()) return Next::kNothing;
     if (!pace_.HasRoom(retry_ns)) return Next::kNoRoom;
-    PullChunk();
+    Chunk chunk;
+    if (!pace_.Pull(&chunk)) continue;
+    const SendRequest& request = *chunk.request;
+    if (request.events != nullptr) request.events->Count(stream_.lane(), chunk.length, request.message_bytes);
+    frame_.Begin(chunk);
+    said_ = false;
+    if (HeldFrames* const held = stream_.held()) {
+      held->Begin(frame_.header(), {frame_.payload(), chunk.length, 0}, chunk.request);
+    }
   }
   return Next::kLoaded;
 }
@@ -86,18 +94,6 @@ bool BulkSendLane::LoadInLoop(Engine* engine) {
         idle_->WakeNext();
         return false;
     }
-  }
-}
-
-void BulkSendLane::PullChunk() {
-  Chunk chunk;
-  if (!pace_.Pull(&chunk)) return;
-  const SendRequest& request = *chunk.request;
-  if (request.events != nullptr) request.events->Count(stream_.lane(), chunk.length, request.message_bytes);
-  frame_.Begin(chunk);
-  said_ = false;
-  if (stream_.held() != nullptr) {
-    stream_.held()->Begin(frame_.header(), {frame_.payload(), chunk.length, 0}, chunk.request);
   }
 }
 

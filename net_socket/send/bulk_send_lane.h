@@ -129,7 +129,6 @@ class BulkSendLane final : public PoolLane {
   Next Load(int64_t* retry_ns);
   // The same, and waits for work or room where there is none: true when there is a frame.
   bool LoadInLoop(Engine* engine);
-  void PullChunk();
   // For a lane that retires: true exactly when there is a record to send.
   bool SaysClose();
   void SendInLoop(Engine* engine);
