@@ -35,8 +35,8 @@ struct LaneCounts : LaneCountsOf<Counter> {
   }
 };
 
-// How often values of each power of two came. Bucket i counts values above 2^(i-1) and up to 2^i; the first one 0 and 1,
-// the last one all that is larger.
+// How often values of each power of two came. Bucket i counts values above 2^(i-1) and up to 2^i; the first one 0 and
+// 1, the last one all that is larger.
 inline constexpr int kLogBuckets = 42;
 
 constexpr int LogBucket(uint64_t value) {

@@ -1,4 +1,4 @@
-#include "net_socket/send/lane_rate.h"
+#include "net_socket/send/lane_rates.h"
 
 #include <gtest/gtest.h>
 
