@@ -30,18 +30,17 @@ bool TransferEvents::AllCounted() const {
 void EventRecorder::Record(const Settings& settings) {
   settings_ = settings;
   transfers_.reset(new TransferEvents[static_cast<size_t>(settings.transfers)]);
-  open_.reset(new TransferEvents*[static_cast<size_t>(settings.transfers)]);
-  lanes_ = static_cast<int>(settings.fds.size());
-  events_per_transfer_ = static_cast<size_t>(std::min(lanes_, TransferEvents::kEventsMax));
+  open_.reserve(static_cast<size_t>(settings.transfers));
+  events_per_transfer_ = std::min(settings.fds.size(), size_t{TransferEvents::kEventsMax});
   fds_.fill(-1);
-  for (int lane = 0; lane < lanes_; ++lane) NoteLane(lane, settings.fds[static_cast<size_t>(lane)]);
+  for (size_t lane = 0; lane < settings.fds.size(); ++lane) NoteLane(static_cast<int>(lane), settings.fds[lane]);
   for (int i = 0; i < settings.transfers; ++i) transfers_[static_cast<size_t>(i)].recorder_ = this;
 }
 
 // The last event is that of several lanes, where there are too many.
 void EventRecorder::NoteLane(int lane, int fd) {
   if (settings_.sink == nullptr) return;
-  const bool shared = lanes_ > TransferEvents::kEventsMax && lane >= TransferEvents::kEventsMax - 1;
+  const bool shared = settings_.fds.size() > TransferEvents::kEventsMax && lane >= TransferEvents::kEventsMax - 1;
   if (!shared) fds_[static_cast<size_t>(lane)] = fd;
 }
 
@@ -53,8 +52,8 @@ TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
   transfer->message_bytes_.store(kUnknownBytes, std::memory_order_relaxed);
   for (auto& counted : transfer->counted_) counted.store(0, std::memory_order_relaxed);
   transfer->started_ = 0;
-  transfer->place_ = open_count_;
-  open_[static_cast<size_t>(open_count_++)] = transfer;
+  transfer->place_ = static_cast<int>(open_.size());
+  open_.push_back(transfer);
   return transfer;
 }
 
@@ -68,8 +67,7 @@ void EventRecorder::Publish() {
   const uint64_t counts = counts_.load(std::memory_order_acquire);
   if (counts == published_) return;
   published_ = counts;
-  for (int i = 0; i < open_count_; ++i) {
-    TransferEvents* transfer = open_[static_cast<size_t>(i)];
+  for (TransferEvents* transfer : open_) {
     if (transfer->AnyCounted() && (settings_.updates || transfer->AllCounted())) Report(transfer);
   }
 }
@@ -107,15 +105,16 @@ void EventRecorder::Stop(TransferEvents* transfer) {
 }
 
 void EventRecorder::Close(TransferEvents* transfer) {
-  TransferEvents* last = open_[static_cast<size_t>(--open_count_)];
-  open_[static_cast<size_t>(transfer->place_)] = last;
-  last->place_ = transfer->place_;
+  open_[static_cast<size_t>(transfer->place_)] = open_.back();
+  open_.back()->place_ = transfer->place_;
+  open_.pop_back();
   transfer->place_ = -1;
 }
 
 void EventRecorder::Drop() {
   dropped_ = true;
-  while (open_count_ > 0) open_[static_cast<size_t>(--open_count_)]->place_ = -1;
+  for (TransferEvents* transfer : open_) transfer->place_ = -1;
+  open_.clear();
 }
 
 }  // namespace tcpx

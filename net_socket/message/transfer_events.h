@@ -103,12 +103,10 @@ class EventRecorder {
   void Tell(TransferEvents* transfer, size_t event, EventStep step);
 
   Settings settings_;
-  int lanes_ = 0;
   size_t events_per_transfer_ = 0;
   std::array<int, TransferEvents::kEventsMax> fds_{};
   std::unique_ptr<TransferEvents[]> transfers_;
-  std::unique_ptr<TransferEvents*[]> open_;
-  int open_count_ = 0;
+  std::vector<TransferEvents*> open_;  // never more than it has room for
   bool dropped_ = false;
   uint64_t published_ = 0;
   std::atomic<uint64_t> counts_{0};  // calls of Count
