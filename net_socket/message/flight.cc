@@ -6,12 +6,8 @@ namespace tcpx {
 
 std::string DescribeFlight(const Flight& flight) {
   if (flight.messages == 0) return "";
-  std::string text = absl::StrCat("message ", flight.sequence, ", ", flight.bytes_done, " of ");
-  if (flight.total_known) {
-    absl::StrAppend(&text, flight.bytes_total, " bytes");
-  } else {
-    absl::StrAppend(&text, "at most ", flight.bytes_total, " bytes");
-  }
+  std::string text = absl::StrCat("message ", flight.sequence, ", ", flight.bytes_done, " of ",
+                                  flight.total_known ? "" : "at most ", flight.bytes_total, " bytes");
   if (flight.messages > 1) absl::StrAppend(&text, ", and ", flight.messages - 1, " more");
   return text;
 }

@@ -25,13 +25,6 @@ namespace tcpx {
 class TransferEvents;
 struct PostedReceive;
 
-// Where a lane puts payload that it can't write in place.
-// Purpose: the seam between lanes, which know host memory only, and staging for GPU memory: a receive with a sink is
-//          filled piece by piece, through places that the sink lends.
-// Threads: any thread that moves a lane; each place belongs to one lane between Take and Filled.
-// Units:   bytes of the message.
-// Errors:  none here; a lane of a failed comm keeps its place, which the sink takes back once no thread moves the lane.
-
 // Bytes [offset, +bytes) of the message that `landing` is of.
 struct PayloadPlace {
   char* data = nullptr;
@@ -41,6 +34,10 @@ struct PayloadPlace {
   uint64_t message_bytes = 0;
 };
 
+// Where a lane puts payload that it can't write in place: the seam between lanes, which know host memory only, and
+// staging for GPU memory. A receive with a sink is filled piece by piece, through places that the sink lends.
+// Threads: any thread that moves a lane; each place belongs to one lane between Take and Filled. A lane of a failed
+//          comm keeps its place, which the sink takes back once no thread moves the lane.
 class PayloadSink {
  public:
   // A place for the first part of `wanted`, whose `data` is ignored: at most its bytes, at least one. Null: none is

@@ -196,7 +196,7 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   if (frame_.is_record() || rest_of_ != nullptr) return false;
   const Chunk& chunk = frame_.chunk();
   if (!zero_copy_.Wants(chunk.length) || !engine->zero_copy()) return false;
-  const Sealer* const sealer = stream_.sealer();
+  Sealer* const sealer = stream_.sealer();
   // Longer chunks are sealed piece by piece, and copied by the kernel.
   const size_t room = sealer == nullptr ? 0 : sealer->RoomFor(kHeaderBytes + chunk.length);
   if (room > kSealBufferBytes || (sealer != nullptr && sealer->pending())) return false;
@@ -212,19 +212,15 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   op->iov_count = 2;
   op->iov[0] = {pinned->header, kHeaderBytes};
   op->iov[1] = {const_cast<char*>(frame_.payload()), chunk.length};
-  if (sealer != nullptr && !SealPinned(pinned)) return !stream_.CanSeal();
+  if (sealer != nullptr) {
+    pinned->sealed = sealer->LendRoom();
+    if (!sealer->SealInto(pinned->sealed.get(), kSealBufferBytes, op->iov, 2)) return !stream_.CanSeal();
+    op->iov[0] = sealer->rest();
+    op->iov_count = 1;
+  }
   frame_.Clear();
   sending_ = op;
   Submit(engine, op);
-  return true;
-}
-
-bool BulkSendLane::SealPinned(PinnedChunk* pinned) {
-  Sealer* const sealer = stream_.sealer();
-  pinned->sealed = sealer->LendRoom();
-  if (!sealer->SealInto(pinned->sealed.get(), kSealBufferBytes, pinned->op.iov, 2)) return false;
-  pinned->op.iov[0] = sealer->rest();
-  pinned->op.iov_count = 1;
   return true;
 }
 

@@ -62,13 +62,9 @@ class OutgoingFrame {
   // What is left of it, in at most two pieces: entries used.
   int Gather(iovec* iov) const {
     int count = 0;
-    size_t sent = 0;
-    if (taken_ < kHeaderBytes) {
-      iov[count++] = {const_cast<char*>(header_ + taken_), kHeaderBytes - taken_};
-    } else {
-      sent = taken_ - kHeaderBytes;
-    }
-    if (!record_) iov[count++] = {const_cast<char*>(payload() + sent), chunk_.length - sent};
+    uint64_t skip = taken_, all = ~uint64_t{0};
+    AppendPart(header_, kHeaderBytes, &skip, &all, iov, &count);
+    if (!record_) AppendPart(payload(), chunk_.length, &skip, &all, iov, &count);
     return count;
   }
 
@@ -135,8 +131,6 @@ class BulkSendLane final : public PoolLane {
   // Hands the bytes in op_ to the engine, or what they become when they are sealed.
   void SubmitSend(Engine* engine, int count);
   bool SubmitPinned(Engine* engine);
-  // Where the pinned chunk is sent from; false: it can't be sealed.
-  bool SealPinned(PinnedChunk* pinned);
   void CompletePinned(PinnedChunk* pinned, const Completion& completion);
   // How much of the stream a send with this result took.
   size_t TookOf(int result);

@@ -9,6 +9,15 @@
 #include "net_socket/pilot/lane_shuffle.h"
 
 namespace tcpx {
+namespace {
+
+std::unique_ptr<LanePolicy> MakePolicy(const LaneRates::Settings& settings) {
+  if (settings.shuffled) return std::make_unique<LaneShuffle>(settings.lanes);
+  if (!settings.has_pilot || settings.lanes.lanes_max < 2) return nullptr;
+  return std::make_unique<LanePilot>(settings.lanes);
+}
+
+}  // namespace
 
 void LaneRate::Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous) {
   const uint64_t acked = sent - std::min(static_cast<uint64_t>(held), sent);
@@ -49,12 +58,6 @@ int64_t LaneRate::RetryAfterNs(int64_t held, int64_t bound) const {
   const double excess = static_cast<double>(held - bound + 1);
   return std::clamp(static_cast<int64_t>(excess * kSecond / static_cast<double>(rate_)), tuning::kPullRetryMinNs,
                     tuning::kPullRetryMaxNs);
-}
-
-std::unique_ptr<LanePolicy> LaneRates::MakePolicy(const Settings& settings) {
-  if (settings.shuffled) return std::make_unique<LaneShuffle>(settings.lanes);
-  if (!settings.has_pilot || settings.lanes.lanes_max < 2) return nullptr;
-  return std::make_unique<LanePilot>(settings.lanes);
 }
 
 LaneRates::LaneRates(Settings settings)

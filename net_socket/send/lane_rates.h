@@ -142,7 +142,6 @@ class LaneRates {
   // Whether most of the lanes that carry wait for the network, and few for the peer.
   bool Limited(int64_t since_ns) TCPX_REQUIRES(mutex_);
   void Publish() TCPX_REQUIRES(mutex_);
-  static std::unique_ptr<LanePolicy> MakePolicy(const Settings& settings);
 
   const Settings settings_;
   const int count_;
