@@ -171,9 +171,9 @@ double Connection::Tail(double bytes) const {
   for (size_t i : open_lanes_) {
     if (equal_parts() || !Flows(i) || lanes_[i].rate <= 0) continue;
     // As Striper::Pull, once little is left: the least.
-    Striper::Limits limits;
-    if (kind_ == Policy::Kind::kPilot) limits.chunk_bytes_min = static_cast<size_t>(lanes_[i].pace.chunk_least());
-    const size_t chunk = Striper::ChunkBytes(static_cast<size_t>(bytes), 0, limits);
+    const size_t least =
+        kind_ == Policy::Kind::kPilot ? static_cast<size_t>(lanes_[i].pace.chunk_least()) : size_t{64} << 10;
+    const size_t chunk = Striper::ChunkBytes(static_cast<size_t>(bytes), 0, least, size_t{512} << 10);
     tail = std::max(tail, static_cast<double>(chunk) / lanes_[i].rate / 2);
   }
   return tail;

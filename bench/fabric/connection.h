@@ -14,7 +14,6 @@
 #include "bench/fabric/topology.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/send/busy_lanes.h"
-#include "net_socket/send/lane_rate.h"
 #include "net_socket/send/lane_rates.h"
 
 namespace tcpx {

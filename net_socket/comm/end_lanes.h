@@ -15,7 +15,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/engine/progress_pool.h"
-#include "net_socket/message/lane_counts.h"
+#include "net_socket/message/counts.h"
 #include "net_socket/message/lane_owner.h"
 
 namespace tcpx {

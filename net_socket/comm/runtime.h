@@ -13,7 +13,7 @@
 #include "net_socket/gpu/gpu_hub.h"
 #include "net_socket/health/health_hub.h"
 #include "net_socket/health/watchdog.h"
-#include "net_socket/receive/stage_pool.h"
+#include "net_socket/receive/lane_stage.h"
 
 namespace tcpx {
 

@@ -13,9 +13,7 @@ SendLanes::SendLanes(ConnectionSetup* setup, LaneOwner* owner, size_t posted_max
       idle_(std::max(setup->lane_count() - 1, 1)) {
   express_.stream().SealBy(std::move(setup->seals(0).sealer));
   if (bulk_.empty()) return;
-  const Options& options = setup->runtime->options;
-  striper_ = std::make_unique<Striper>(posted_max, Striper::Limits{static_cast<size_t>(options.chunk_bytes_min),
-                                                                   static_cast<size_t>(options.chunk_bytes)});
+  striper_ = std::make_unique<Striper>(posted_max, static_cast<size_t>(setup->runtime->options.chunk_bytes));
   for (int lane = 1; lane < setup->lane_count(); ++lane) {
     if (setup->lane_fd(lane) >= 0) Make(lane);
   }

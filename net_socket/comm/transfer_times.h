@@ -15,8 +15,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "net_socket/message/counts.h"
 #include "net_socket/message/flight.h"
-#include "net_socket/message/log_histogram.h"
 #include "net_socket/stats/numbers.h"
 
 namespace tcpx {

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "net_socket/gpu/gpu_driver.h"
-#include "net_socket/message/destination.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/request.h"
 
 namespace tcpx {

@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "net_socket/gpu/gpu_pool.h"
-#include "net_socket/message/destination.h"
+#include "net_socket/message/posted_receive.h"
 
 namespace tcpx {
 

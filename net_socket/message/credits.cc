@@ -5,38 +5,32 @@
 
 namespace tcpx {
 
-void CreditQueue::Compact() {
-  if (begin_ == 0) return;
-  std::memmove(bytes_, bytes_ + begin_, end_ - begin_);
-  end_ -= begin_;
-  begin_ = 0;
+void CreditQueue::Push(uint64_t first_sequence, const int* tags, int count) {
+  const uint32_t length = static_cast<uint32_t>(count) * sizeof(int32_t);
+  if (end_ + kHeaderBytes + length > sizeof(bytes_)) {
+    const size_t dropped = begin_ - std::min(begin_, kept_max_);
+    std::memmove(bytes_, bytes_ + dropped, end_ - dropped);
+    begin_ -= dropped;
+    end_ -= dropped;
+  }
+  EncodeHeader({FrameKind::kCredit, 0, length, first_sequence}, bytes_ + end_);
+  std::memcpy(bytes_ + end_ + kHeaderBytes, tags, length);
+  end_ += kHeaderBytes + length;
 }
 
 void CreditQueue::Advance(size_t bytes) {
   bytes = std::min(bytes, end_ - begin_);
-  for (size_t i = 0; kept_ != nullptr && i < bytes; ++i) kept_[(sent_ + i) % kKeptBytes] = bytes_[begin_ + i];
   begin_ += bytes;
   sent_ += bytes;
 }
 
-// A credit whose messages have come was taken: so the peer is never without more than are kept.
+// A credit whose messages have come was taken: so the peer is never without more than may wait at once.
 bool CreditQueue::Rewind(uint32_t taken) {
   const uint64_t back = static_cast<uint32_t>(sent_) - taken;
-  Compact();
-  if (back > sent_ || back + end_ > sizeof(bytes_)) return false;
-  std::memmove(bytes_ + back, bytes_, end_);
-  end_ += back;
+  if (back > sent_ || back + bytes() > kWaitingMax) return false;
+  begin_ -= back;
   sent_ -= back;
-  for (size_t i = 0; i < back; ++i) bytes_[i] = kept_[(sent_ + i) % kKeptBytes];
   return true;
-}
-
-void CreditQueue::Push(uint64_t first_sequence, const int* tags, int count) {
-  Compact();
-  const uint32_t length = static_cast<uint32_t>(count) * sizeof(int32_t);
-  EncodeHeader({FrameKind::kCredit, 0, length, first_sequence}, bytes_ + end_);
-  std::memcpy(bytes_ + end_ + kHeaderBytes, tags, length);
-  end_ += kHeaderBytes + length;
 }
 
 const char* CreditBook::Announce(const FrameHeader& header, const char* body) {

@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "net_socket/message/request.h"
 #include "net_socket/message/wire.h"
@@ -22,32 +21,31 @@ namespace tcpx {
 
 inline constexpr size_t kCreditBytesMax = kHeaderBytes + kReceivesMax * sizeof(int32_t);
 
-// The receiver's: announcements that the kernel has not taken yet.
+// The receiver's: announcements that the kernel has not taken yet, and the latest that it has.
 class CreditQueue {
  public:
-  bool HasRoom() const { return sizeof(bytes_) - (end_ - begin_) >= kCreditBytesMax; }
+  // `keeps`: of what the kernel has taken as much stays here as the peer may still be without.
+  explicit CreditQueue(bool keeps = false) : kept_max_(keeps ? kWaitingMax : 0) {}
+
+  bool HasRoom() const { return kWaitingMax - bytes() >= kCreditBytesMax; }
   void Push(uint64_t first_sequence, const int* tags, int count);
   bool empty() const { return begin_ == end_; }
   const char* data() const { return bytes_ + begin_; }
   size_t bytes() const { return end_ - begin_; }
   // The kernel took the first `bytes`; never more than there are.
   void Advance(size_t bytes);
-
-  // From here on what the kernel has taken is kept: as much as the peer may still be without.
-  void Keep() { kept_ = std::make_unique<char[]>(kKeptBytes); }
-  // Another socket goes on after the first `taken` bytes of all, modulo 2^32. False: the peer can't say so.
+  // Where it keeps: another socket goes on after the first `taken` bytes of all, modulo 2^32. False: the peer can't say
+  // so.
   bool Rewind(uint32_t taken);
 
  private:
-  static constexpr size_t kKeptBytes = kRequestsMax * kCreditBytesMax;
+  static constexpr size_t kWaitingMax = kRequestsMax * kCreditBytesMax;
 
-  void Compact();
-
-  std::unique_ptr<char[]> kept_;  // the latest of them, in a ring; null: none
+  const size_t kept_max_;
   uint64_t sent_ = 0;
-  size_t begin_ = 0;
+  size_t begin_ = 0;  // what is in front of it the kernel has taken
   size_t end_ = 0;
-  char bytes_[kKeptBytes];
+  char bytes_[2 * kWaitingMax];
 };
 
 // The sender's: what was announced and is still open.

@@ -49,10 +49,6 @@ struct Flight {
   uint64_t bytes_done = 0;
   uint64_t bytes_total = 0;
   bool total_known = true;  // false: a receive whose message has not begun
-
-  bool SameAs(const Flight& other) const {
-    return messages > 0 && other.messages > 0 && sequence == other.sequence && bytes_done == other.bytes_done;
-  }
 };
 
 // "message 17, 4096 of 1048576 bytes, and 3 more"; empty when nothing is under way.

@@ -72,7 +72,7 @@ Flight PostedReceiveTable::FlightNow() const {
   return flight;
 }
 
-ClaimResult PostedReceiveTable::Claim(const FrameHeader& chunk, Landing** out) {
+ClaimResult PostedReceiveTable::Claim(const FrameHeader& chunk, PostedReceive** out) {
   const uint64_t posted = posted_.load(std::memory_order_seq_cst);
   if (chunk.sequence >= posted) return ClaimResult::kNotPosted;
   if (posted - chunk.sequence > slots_) return ClaimResult::kBroken;

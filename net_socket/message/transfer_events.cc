@@ -30,18 +30,17 @@ bool TransferEvents::AllCounted() const {
 void EventRecorder::Record(const Settings& settings) {
   settings_ = settings;
   transfers_.reset(new TransferEvents[static_cast<size_t>(settings.transfers)]);
-  open_.reset(new TransferEvents*[static_cast<size_t>(settings.transfers)]);
-  lanes_ = static_cast<int>(settings.fds.size());
-  events_per_transfer_ = std::min(lanes_, TransferEvents::kEventsMax);
+  open_.reserve(static_cast<size_t>(settings.transfers));
+  events_per_transfer_ = std::min(settings.fds.size(), size_t{TransferEvents::kEventsMax});
   fds_.fill(-1);
-  for (int lane = 0; lane < lanes_; ++lane) NoteLane(lane, settings.fds[static_cast<size_t>(lane)]);
+  for (size_t lane = 0; lane < settings.fds.size(); ++lane) NoteLane(static_cast<int>(lane), settings.fds[lane]);
   for (int i = 0; i < settings.transfers; ++i) transfers_[static_cast<size_t>(i)].recorder_ = this;
 }
 
 // The last event is that of several lanes, where there are too many.
 void EventRecorder::NoteLane(int lane, int fd) {
   if (settings_.sink == nullptr) return;
-  const bool shared = lanes_ > TransferEvents::kEventsMax && lane >= TransferEvents::kEventsMax - 1;
+  const bool shared = settings_.fds.size() > TransferEvents::kEventsMax && lane >= TransferEvents::kEventsMax - 1;
   if (!shared) fds_[static_cast<size_t>(lane)] = fd;
 }
 
@@ -53,8 +52,8 @@ TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
   transfer->message_bytes_.store(kUnknownBytes, std::memory_order_relaxed);
   for (auto& counted : transfer->counted_) counted.store(0, std::memory_order_relaxed);
   transfer->started_ = 0;
-  transfer->place_ = open_count_;
-  open_[static_cast<size_t>(open_count_++)] = transfer;
+  transfer->place_ = static_cast<int>(open_.size());
+  open_.push_back(transfer);
   return transfer;
 }
 
@@ -68,54 +67,54 @@ void EventRecorder::Publish() {
   const uint64_t counts = counts_.load(std::memory_order_acquire);
   if (counts == published_) return;
   published_ = counts;
-  for (int i = 0; i < open_count_; ++i) {
-    TransferEvents* transfer = open_[static_cast<size_t>(i)];
+  for (TransferEvents* transfer : open_) {
     if (transfer->AnyCounted() && (settings_.updates || transfer->AllCounted())) Report(transfer);
   }
 }
 
 void EventRecorder::Report(TransferEvents* transfer) {
-  for (int i = 0; i < events_per_transfer_; ++i) ReportOne(transfer, static_cast<size_t>(i));
+  for (size_t event = 0; event < events_per_transfer_; ++event) {
+    const uint64_t counted = transfer->counted_[event].load(std::memory_order_relaxed);
+    if (counted == 0) continue;
+    const uint64_t bytes = counted & kBytesMask;
+    EventStep step = EventStep::kUpdate;
+    if (!transfer->started(event)) {
+      transfer->started_ |= 1u << event;
+      transfer->handles_[event] = nullptr;
+      step = EventStep::kStart;
+    } else if (transfer->handles_[event] == nullptr || transfer->reported_[event] == bytes) {
+      continue;
+    }
+    transfer->reported_[event] = bytes;
+    Tell(transfer, event, step);
+  }
 }
 
-void EventRecorder::ReportOne(TransferEvents* transfer, size_t event) {
-  const uint64_t counted = transfer->counted_[event].load(std::memory_order_relaxed);
-  if (counted == 0) return;
-  const uint64_t bytes = counted & kBytesMask;
-  EventStep step = EventStep::kUpdate;
-  if (!transfer->started(static_cast<int>(event))) {
-    transfer->started_ |= 1u << event;
-    transfer->handles_[event] = nullptr;
-    step = EventStep::kStart;
-  } else if (transfer->handles_[event] == nullptr || transfer->reported_[event] == bytes) {
-    return;
-  }
-  transfer->reported_[event] = bytes;
-  settings_.sink(&transfer->handles_[event], step, transfer->parent_, {fds_[event], settings_.receive, bytes});
+void EventRecorder::Tell(TransferEvents* transfer, size_t event, EventStep step) {
+  settings_.sink(&transfer->handles_[event], step, transfer->parent_,
+                 {fds_[event], settings_.receive, transfer->reported_[event]});
 }
 
 void EventRecorder::Stop(TransferEvents* transfer) {
   if (transfer == nullptr || transfer->place_ < 0) return;
   Report(transfer);
-  for (int i = 0; i < events_per_transfer_; ++i) {
-    const size_t event = static_cast<size_t>(i);
-    if (!transfer->started(i) || transfer->handles_[event] == nullptr) continue;
-    settings_.sink(&transfer->handles_[event], EventStep::kStop, transfer->parent_,
-                   {fds_[event], settings_.receive, transfer->reported_[event]});
+  for (size_t event = 0; event < events_per_transfer_; ++event) {
+    if (transfer->started(event) && transfer->handles_[event] != nullptr) Tell(transfer, event, EventStep::kStop);
   }
   Close(transfer);
 }
 
 void EventRecorder::Close(TransferEvents* transfer) {
-  TransferEvents* last = open_[static_cast<size_t>(--open_count_)];
-  open_[static_cast<size_t>(transfer->place_)] = last;
-  last->place_ = transfer->place_;
+  open_[static_cast<size_t>(transfer->place_)] = open_.back();
+  open_.back()->place_ = transfer->place_;
+  open_.pop_back();
   transfer->place_ = -1;
 }
 
 void EventRecorder::Drop() {
   dropped_ = true;
-  while (open_count_ > 0) open_[static_cast<size_t>(--open_count_)]->place_ = -1;
+  for (TransferEvents* transfer : open_) transfer->place_ = -1;
+  open_.clear();
 }
 
 }  // namespace tcpx

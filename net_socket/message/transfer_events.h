@@ -47,7 +47,7 @@ class TransferEvents {
   void Take(int lane, uint64_t bytes, uint64_t message_bytes);
   bool AnyCounted() const { return message_bytes_.load(std::memory_order_relaxed) != kUnknownBytes; }
   bool AllCounted() const;
-  bool started(int event) const { return (started_ >> event & 1) != 0; }
+  bool started(size_t event) const { return (started_ >> event & 1) != 0; }
 
   // Hot, and all that Begin resets. By event: bytes, and chunks above them, so that a chunk of no bytes counts too.
   std::array<std::atomic<uint64_t>, kEventsMax> counted_{};
@@ -100,15 +100,13 @@ class EventRecorder {
 
   void Close(TransferEvents* transfer);
   void Report(TransferEvents* transfer);
-  void ReportOne(TransferEvents* transfer, size_t event);
+  void Tell(TransferEvents* transfer, size_t event, EventStep step);
 
   Settings settings_;
-  int lanes_ = 0;
-  int events_per_transfer_ = 0;
+  size_t events_per_transfer_ = 0;
   std::array<int, TransferEvents::kEventsMax> fds_{};
   std::unique_ptr<TransferEvents[]> transfers_;
-  std::unique_ptr<TransferEvents*[]> open_;
-  int open_count_ = 0;
+  std::vector<TransferEvents*> open_;  // never more than it has room for
   bool dropped_ = false;
   uint64_t published_ = 0;
   std::atomic<uint64_t> counts_{0};  // calls of Count

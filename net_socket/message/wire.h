@@ -200,9 +200,8 @@ size_t EncodeAnswer(const Answer& answer, char* out);
 const char* DecodeAnswer(const char* in, Answer* answer, int* nics);
 const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
 
-// Where a handle says on which host, and in which network namespace, its listener is.
-// Purpose: after what wire.h writes and before connect's key, so that builds without it are none the wiser: they say 0.
-// Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown. Errors: none; any value may come in.
+// Where a handle says on which host, and in which network namespace, its listener is (HostMark, common/this_host.h; 0:
+// unknown): after the rest and before connect's key, so that builds without it are none the wiser. They say 0.
 inline constexpr size_t kHandleHostMarkOffset = 104;
 static_assert(kHandleUsedBytes <= kHandleHostMarkOffset);
 static_assert(kHandleHostMarkOffset + sizeof(uint64_t) <= kHandleKeyOffset);

@@ -86,8 +86,8 @@ struct PathProfile {
   // A sender's lane 0: a lone short frame is padded, so that the receiver's kernel may put its acknowledgement off.
   bool pads_lone_frames = false;
 
-  // A receiver's lane 0 (pattern_tuning.h, traffic_pattern.h). Between hosts acknowledgements are the kernel's own:
-  // what is put off there is what the sender takes for the round trip, and so for the time to wait for a lost packet.
+  // A receiver's lane 0 (pattern_tuning.h). Between hosts acknowledgements are the kernel's own: what is put off there
+  // is what the sender takes for the round trip, and so for the time to wait for a lost packet.
   bool delays_acks = false;
   bool raises_low_water = false;
   bool bounds_receive_buffer = false;  // to kSameHostBytes, or kSameHostLargeBytes while large messages come

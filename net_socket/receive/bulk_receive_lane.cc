@@ -10,11 +10,9 @@
 
 namespace tcpx {
 
-BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, Destination* destination,
+BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, PostedReceiveTable* table,
                                  StagePool* stages)
-    : owner_(owner),
-      destination_(destination),
-      stream_(owner, settings, destination, stages, ReceiveLane::Borrows::kForFlagLines) {
+    : owner_(owner), table_(table), stream_(owner, settings, table, stages, ReceiveLane::Borrows::kForFlagLines) {
   op_.fd = settings.fd;
   op_.kind = IoOp::Kind::kReceive;
 }
@@ -43,7 +41,7 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
   ReceiveLane& frames = stream_.frames();
   for (;;) {
     op_.iov_count = frames.Prepare(op_.iov);
-    const ssize_t left = ReadHeld();
+    const ssize_t left = stream_.intake().ReadHeld(op_.iov, op_.iov_count);
     if (left != 0) {
       Received(left < 0 ? -EBADMSG : static_cast<int>(left));
       if (left < 0 || !owner_->open()) return;
@@ -55,20 +53,13 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     if (frames.starved()) starved_.store(true, std::memory_order_release);
     if (!frames.parked()) return;
     parked_at_.store(frames.parked_sequence(), std::memory_order_seq_cst);
-    if (!TakeParked(destination_->posted())) return;  // The post that it waits for will kick it.
+    if (!TakeParked(table_->posted())) return;  // The post that it waits for will kick it.
   }
   if (stream_.intake().sealed()) {
     op_.iov[0] = stream_.intake().Room(frames.rest_bytes());
     op_.iov_count = 1;
   }
   Submit(engine, &op_);
-}
-
-ssize_t BulkReceiveLane::ReadHeld() {
-  StreamIntake& intake = stream_.intake();
-  const size_t left = intake.ReadLeft(op_.iov, op_.iov_count);
-  if (left > 0 || !intake.sealed() || op_.iov_count == 0) return static_cast<ssize_t>(left);
-  return intake.Opened(op_.iov, op_.iov_count);
 }
 
 void BulkReceiveLane::CompleteInLoop(const Completion& completion) {

@@ -4,7 +4,7 @@
 //          functions), or the calling thread with plain calls (Pump).
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. TakeParked
 //          and TakeStarved are the calling thread's side: two atomics.
-// Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket and the destination.
+// Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket and the table.
 // Errors:  to LaneOwner::FailLane.
 #pragma once
 
@@ -12,15 +12,15 @@
 #include <cstdint>
 
 #include "net_socket/engine/progress_pool.h"
-#include "net_socket/message/destination.h"
 #include "net_socket/message/lane_owner.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/receive/receive_stream.h"
 
 namespace tcpx {
 
 class BulkReceiveLane final : public PoolLane {
  public:
-  BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, Destination* destination,
+  BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, PostedReceiveTable* table,
                   StagePool* stages);
 
   void AdvanceInLoop(Engine* engine) override;
@@ -48,11 +48,9 @@ class BulkReceiveLane final : public PoolLane {
   static constexpr int kIdleReads = 16;
 
   void Received(int result);
-  // What has come and was not read: of an earlier socket, or of a sealed one. Below 0: it is not the peer's.
-  ssize_t ReadHeld();
 
   LaneOwner* const owner_;
-  Destination* const destination_;
+  PostedReceiveTable* const table_;
   ReceiveStream stream_;
   int in_vain_ = 0;         // the latest reads of Pump, up to kIdleReads
   bool cancelled_ = false;  // what the old socket still had with the engine

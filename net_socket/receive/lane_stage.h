@@ -9,9 +9,18 @@
 #include <cstring>
 #include <utility>
 
-#include "net_socket/receive/stage_pool.h"
+#include "common/page_buffers.h"
 
 namespace tcpx {
+
+// Measured: 128 KiB makes 16 and 64 KiB messages arrive with one call; 16 KiB is no better than reading the header
+// first, 256 KiB no better than 128 (docs/experiments.md).
+inline constexpr size_t kStageBytes = 128 * 1024;
+
+// Read-ahead buffers that lanes borrow while they hold data.
+struct StagePool : PageBuffers {
+  StagePool() : PageBuffers(kStageBytes) {}
+};
 
 class LaneStage {
  public:

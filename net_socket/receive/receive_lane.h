@@ -6,12 +6,12 @@
 //   iovec iov[2];
 //   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
 //
-// Where payload goes says a Destination. It goes straight to its final place; what follows it is read ahead into
-// staging by the same call. Data of LL and LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending
-// order: the kernel promises no order inside a copy, and the GPU reads along (forward_copy.h). A header whose message
-// has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a sink
-// (GPU memory) goes through the sink's places; where none is free the lane waits likewise: it is starved.
-// Threads: one at a time. Lifetime: borrows the destination and the pool, which outlive it. Units: bytes.
+// Payload goes straight to its place in the posted receive; what follows it is read ahead into staging by the same
+// call. Data of LL and LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending order: the kernel
+// promises no order inside a copy, and the GPU reads along (forward_copy.h). A header whose message has no posted
+// receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a sink (GPU memory) goes
+// through the sink's places; where none is free the lane waits likewise: it is starved.
+// Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it. Units: bytes.
 // Errors:  the first one sticks in status(): kInvalidArgument when a message is larger than its receive, kUnavailable
 //          when the peer breaks the format or ends in the middle of a message.
 #pragma once
@@ -25,14 +25,71 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "net_socket/message/destination.h"
+#include "net_socket/message/counts.h"
 #include "net_socket/message/flight.h"
-#include "net_socket/message/lane_counts.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
-#include "net_socket/receive/chunk_payload.h"
+#include "net_socket/receive/forward_copy.h"
 #include "net_socket/receive/lane_stage.h"
 
 namespace tcpx {
+
+// The payload of the chunk that the lane is reading: knows where its next bytes go, which is to their place in the
+// message, or, one after the other, to the places that the message's sink lends (GPU memory). Borrows the receive until
+// Land.
+class ChunkPayload {
+ public:
+  // `lane` is the lane's number in its connection.
+  explicit ChunkPayload(int lane) : lane_(lane) {}
+
+  // `chunk` was claimed, and comes next.
+  void Begin(const FrameHeader& chunk, PostedReceive* receive);
+  // True exactly between Begin and Land.
+  bool open() const { return receive_ != nullptr; }
+
+  // Where its next bytes go, as far as there is a place.
+  char* at() const { return at_; }
+  size_t rest() const { return rest_; }
+  // Still to come, with those that have no place yet.
+  size_t missing() const { return rest_ + unplaced_; }
+  // True exactly when it must not be read straight to its place.
+  bool through_stage() const { return through_stage_; }
+  // True exactly when the next bytes have no place yet.
+  bool starved() const { return rest_ == 0 && unplaced_ > 0; }
+
+  // Another `bytes` of it are in their place.
+  void Placed(size_t bytes) {
+    at_ += bytes;
+    rest_ -= bytes;
+  }
+  // Copies what has a place from `bytes` at `from`. Returns how much that was.
+  size_t Copy(const char* from, size_t bytes) {
+    const size_t part = std::min(rest_, bytes);
+    if (part > 0) ForwardCopy(at_, from, part);
+    Placed(part);
+    return part;
+  }
+  // Its place is full: the sink may have it.
+  void LetGo() {
+    if (place_ != nullptr) sink_->Filled(std::exchange(place_, nullptr));
+  }
+  // A place for what has none. False: none is free.
+  bool TakePlace(const FrameHeader& chunk);
+  // All of it is in place. True when that completed the message.
+  bool Land(const FrameHeader& chunk);
+
+ private:
+  void NoteTimes(PostedReceive* receive, const FrameHeader& chunk, bool landed) const;
+
+  const int lane_;
+  PostedReceive* receive_ = nullptr;
+  char* at_ = nullptr;
+  size_t rest_ = 0;
+  bool through_stage_ = false;
+  PayloadSink* sink_ = nullptr;    // the receive's; null too where the chunk is empty
+  PayloadPlace* place_ = nullptr;  // being filled
+  size_t unplaced_ = 0;
+};
 
 class ReceiveLane {
  public:
@@ -43,8 +100,8 @@ class ReceiveLane {
   enum class Borrows { kAlways, kForFlagLines };
 
   // `stages` null: the lane never borrows, and stages little. `lane` is its number in the connection.
-  ReceiveLane(Destination* destination, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
-      : destination_(destination), borrows_(borrows), payload_(lane), stage_(stages) {}
+  ReceiveLane(PostedReceiveTable* table, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
+      : table_(table), borrows_(borrows), payload_(lane), stage_(stages) {}
 
   // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, starved, ended or failed.
   int Prepare(iovec* iov);
@@ -85,15 +142,13 @@ class ReceiveLane {
   // How much to read into staging.
   size_t StageRoom() const;
   void Digest();
-  void DigestStaged();
+  // False: it needs more than has come, or a receive, or a place.
   bool DigestPayload();
   bool DigestSkipped();
   bool DigestHeader();
-  ClaimResult Claim(Landing** landing);
   void StartChunk();
-  void Fail(absl::Status status);
 
-  Destination* const destination_;
+  PostedReceiveTable* const table_;
   const Borrows borrows_;
   ChunkPayload payload_;
   size_t skip_left_ = 0;  // padding, or the body of a record

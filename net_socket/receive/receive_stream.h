@@ -3,7 +3,7 @@
 // Purpose: a lane is a stream that outlives its sockets. Here is, once for all lanes, how a broken socket is judged and
 //          how the lane goes on with another one. When it is read is the lane's own.
 // Threads: one at a time; holds, ended, counts and LeaveAnswering from any.
-// Lifetime: borrows the descriptor, whose number stays the lane's for life, the owner, the destination and the pool.
+// Lifetime: borrows the descriptor, whose number stays the lane's for life, the owner, the table and the pool.
 // Units: bytes. Errors: to LaneOwner::FailLane, but for Replace's.
 #pragma once
 
@@ -29,9 +29,9 @@ class ReceiveStream {
     bool acks_at_once = false;  // acknowledgements are not put off because the socket has sent something
   };
 
-  ReceiveStream(LaneOwner* owner, const Settings& settings, Destination* destination, StagePool* stages,
+  ReceiveStream(LaneOwner* owner, const Settings& settings, PostedReceiveTable* table, StagePool* stages,
                 ReceiveLane::Borrows borrows)
-      : owner_(owner), settings_(settings), frames_(destination, stages, settings.lane, borrows) {}
+      : owner_(owner), settings_(settings), frames_(table, stages, settings.lane, borrows) {}
 
   int lane() const { return settings_.lane; }
   ReceiveLane& frames() { return frames_; }

@@ -9,6 +9,20 @@
 #include "net_socket/engine/socket_swap.h"
 
 namespace tcpx {
+namespace {
+
+// Copies the first of `bytes` at `from` into the places, as far as they have room. Returns how many.
+size_t Scatter(const char* from, size_t bytes, const iovec* iov, int count) {
+  size_t copied = 0;
+  for (int i = 0; i < count && copied < bytes; ++i) {
+    const size_t part = std::min(iov[i].iov_len, bytes - copied);
+    std::memcpy(iov[i].iov_base, from + copied, part);
+    copied += part;
+  }
+  return copied;
+}
+
+}  // namespace
 
 bool StreamIntake::Freeze(int fd) {
   left_.erase(0, read_);
@@ -37,18 +51,14 @@ void StreamIntake::Forget() {
 }
 
 size_t StreamIntake::ReadLeft(const iovec* iov, int count) {
-  size_t copied = 0;
-  for (int i = 0; i < count && read_ < left_.size(); ++i) {
-    const size_t part = std::min(iov[i].iov_len, left_.size() - read_);
-    std::memcpy(iov[i].iov_base, left_.data() + read_, part);
-    read_ += part;
-    copied += part;
-  }
-  if (copied > 0 && read_ == left_.size()) {
+  if (left_.empty()) return 0;
+  const size_t copied = Scatter(left_.data() + read_, left_.size() - read_, iov, count);
+  read_ += copied;
+  if (read_ == left_.size()) {
     left_ = std::string();
     read_ = 0;
   }
-  if (copied > 0) NoteHeld();
+  NoteHeld();
   return copied;
 }
 
@@ -56,8 +66,13 @@ void StreamIntake::NoteHeld() {
   holds_ = read_ < left_.size() || opened_bytes_ > 0 || (opener_ != nullptr && opener_->next() > 0);
 }
 
+ssize_t StreamIntake::ReadHeld(const iovec* iov, int count) {
+  const size_t left = ReadLeft(iov, count);
+  return left > 0 || !sealed_ || count == 0 ? static_cast<ssize_t>(left) : Opened(iov, count);
+}
+
 ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
-  const size_t left = left_.empty() ? 0 : ReadLeft(iov, count);
+  const size_t left = ReadLeft(iov, count);
   if (left > 0) return static_cast<ssize_t>(left);
   if (sealed_) {
     const ssize_t opened = ReceiveSealed(fd, iov, count);
@@ -78,14 +93,9 @@ iovec StreamIntake::Room(size_t plain) {
 }
 
 size_t StreamIntake::ReadOpened(const iovec* iov, int count) {
-  size_t copied = 0;
-  for (int i = 0; i < count && opened_bytes_ > 0; ++i) {
-    const size_t part = std::min(iov[i].iov_len, opened_bytes_);
-    std::memcpy(iov[i].iov_base, opened_, part);
-    opened_ += part;
-    opened_bytes_ -= part;
-    copied += part;
-  }
+  const size_t copied = Scatter(opened_, opened_bytes_, iov, count);
+  opened_ += copied;
+  opened_bytes_ -= copied;
   return copied;
 }
 

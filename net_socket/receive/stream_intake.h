@@ -42,14 +42,15 @@ class StreamIntake {
   // Reads `fd` out to its end; nothing that comes on it counts from here on. It is to be replaced. False: what it had
   // is not the peer's.
   bool Freeze(int fd);
-  // Copies what an earlier socket had left into the places; 0: nothing is left.
-  size_t ReadLeft(const iovec* iov, int count);
+  // Copies into the places what has come and was not read: of an earlier socket, or of a sealed one. 0: nothing; below
+  // 0: it is not the peer's.
+  ssize_t ReadHeld(const iovec* iov, int count);
   // Reads what comes next, without waiting. From a sealed socket it reads at most as much as the places have room for,
   // plus a record: the rest stays in the kernel, which makes the sender wait.
   ssize_t Receive(int fd, iovec* iov, int count);
 
-  // The following are for a sealed socket that an engine reads. Room: where to read to, once Opened has nothing. It has
-  // room for `plain` bytes of plaintext and a little more. 0: the read may wait for long; a lane that is idle then
+  // The following are for a sealed socket that an engine reads. Room: where to read to, once ReadHeld has nothing. It
+  // has room for `plain` bytes of plaintext and a little more. 0: the read may wait for long; a lane that is idle then
   // holds no large buffer.
   iovec Room(size_t plain);
   // The lane is idle.
@@ -57,11 +58,13 @@ class StreamIntake {
     if (opener_ != nullptr && opened_bytes_ == 0) opener_->GiveBack();
   }
   void TookSealed(size_t bytes) { opener_->Took(bytes); }
-  // Opens into the places what has come and is whole: 0 where nothing is, -1 where it is not the peer's.
-  ssize_t Opened(const iovec* iov, int count);
 
  private:
   void NoteHeld();
+  // Copies what an earlier socket had left.
+  size_t ReadLeft(const iovec* iov, int count);
+  // Opens into the places what has come and is whole: 0 where nothing is, -1 where it is not the peer's.
+  ssize_t Opened(const iovec* iov, int count);
   ssize_t ReceiveSealed(int fd, iovec* iov, int count);
   ssize_t OpenStraight(const iovec* iov, int count);
   ssize_t Counted(size_t bytes) {

@@ -6,7 +6,6 @@
 #include "common/tcp_info.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/send/busy_lanes.h"
-#include "net_socket/send/lane_rates.h"
 #include "net_socket/send/tuning.h"
 
 namespace tcpx {

@@ -9,14 +9,13 @@
 #include <cstdint>
 
 #include "net_socket/pilot/lane_policy.h"
-#include "net_socket/send/lane_rate.h"
+#include "net_socket/send/lane_rates.h"
 #include "net_socket/send/send_stream.h"
 #include "net_socket/send/stripe.h"
 
 namespace tcpx {
 
 class BusyLanes;
-class LaneRates;
 
 class BulkPace {
  public:

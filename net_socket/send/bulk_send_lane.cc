@@ -57,7 +57,15 @@ BulkSendLane::Next BulkSendLane::Load(int64_t* retry_ns) {
     }
     if (striper_->drained()) return Next::kNothing;
     if (!pace_.HasRoom(retry_ns)) return Next::kNoRoom;
-    PullChunk();
+    Chunk chunk;
+    if (!pace_.Pull(&chunk)) continue;
+    const SendRequest& request = *chunk.request;
+    if (request.events != nullptr) request.events->Count(stream_.lane(), chunk.length, request.message_bytes);
+    frame_.Begin(chunk);
+    said_ = false;
+    if (HeldFrames* const held = stream_.held()) {
+      held->Begin(frame_.header(), {frame_.payload(), chunk.length, 0}, chunk.request);
+    }
   }
   return Next::kLoaded;
 }
@@ -86,18 +94,6 @@ bool BulkSendLane::LoadInLoop(Engine* engine) {
         idle_->WakeNext();
         return false;
     }
-  }
-}
-
-void BulkSendLane::PullChunk() {
-  Chunk chunk;
-  if (!pace_.Pull(&chunk)) return;
-  const SendRequest& request = *chunk.request;
-  if (request.events != nullptr) request.events->Count(stream_.lane(), chunk.length, request.message_bytes);
-  frame_.Begin(chunk);
-  said_ = false;
-  if (stream_.held() != nullptr) {
-    stream_.held()->Begin(frame_.header(), {frame_.payload(), chunk.length, 0}, chunk.request);
   }
 }
 
@@ -200,7 +196,7 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   if (frame_.is_record() || rest_of_ != nullptr) return false;
   const Chunk& chunk = frame_.chunk();
   if (!zero_copy_.Wants(chunk.length) || !engine->zero_copy()) return false;
-  const Sealer* const sealer = stream_.sealer();
+  Sealer* const sealer = stream_.sealer();
   // Longer chunks are sealed piece by piece, and copied by the kernel.
   const size_t room = sealer == nullptr ? 0 : sealer->RoomFor(kHeaderBytes + chunk.length);
   if (room > kSealBufferBytes || (sealer != nullptr && sealer->pending())) return false;
@@ -216,19 +212,15 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   op->iov_count = 2;
   op->iov[0] = {pinned->header, kHeaderBytes};
   op->iov[1] = {const_cast<char*>(frame_.payload()), chunk.length};
-  if (sealer != nullptr && !SealPinned(pinned)) return !stream_.CanSeal();
+  if (sealer != nullptr) {
+    pinned->sealed = sealer->LendRoom();
+    if (!sealer->SealInto(pinned->sealed.get(), kSealBufferBytes, op->iov, 2)) return !stream_.CanSeal();
+    op->iov[0] = sealer->rest();
+    op->iov_count = 1;
+  }
   frame_.Clear();
   sending_ = op;
   Submit(engine, op);
-  return true;
-}
-
-bool BulkSendLane::SealPinned(PinnedChunk* pinned) {
-  Sealer* const sealer = stream_.sealer();
-  pinned->sealed = sealer->LendRoom();
-  if (!sealer->SealInto(pinned->sealed.get(), kSealBufferBytes, pinned->op.iov, 2)) return false;
-  pinned->op.iov[0] = sealer->rest();
-  pinned->op.iov_count = 1;
   return true;
 }
 

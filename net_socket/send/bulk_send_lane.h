@@ -7,6 +7,8 @@
 // Errors:  to LaneOwner::FailLane.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,12 +16,64 @@
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/send/bulk_pace.h"
-#include "net_socket/send/outgoing_frame.h"
 #include "net_socket/send/send_stream.h"
 #include "net_socket/send/stripe.h"
 #include "net_socket/send/zero_copy.h"
 
 namespace tcpx {
+
+// The frame that the lane is sending: a header, and the chunk's payload after it, or a record. Borrows the chunk's
+// request until the frame is over.
+class OutgoingFrame {
+ public:
+  void Begin(const Chunk& chunk) {
+    EncodeChunkHeader(*chunk.request, chunk.offset, chunk.length, 0, header_);
+    Resume(chunk, 0);
+  }
+  // Goes on with a chunk whose header lies elsewhere, or here, after its first `taken` bytes.
+  void Resume(const Chunk& chunk, size_t taken) {
+    chunk_ = chunk;
+    taken_ = taken;
+    record_ = false;
+  }
+  // A record without a body.
+  void BeginRecord(FrameKind kind) {
+    EncodeHeader({kind}, header_);
+    chunk_ = Chunk();
+    taken_ = 0;
+    record_ = true;
+  }
+  // Nothing is left to send.
+  void Clear() {
+    chunk_.request = nullptr;
+    record_ = false;
+  }
+
+  bool loaded() const { return chunk_.request != nullptr || record_; }
+  bool is_record() const { return record_; }
+  const Chunk& chunk() const { return chunk_; }
+  const char* payload() const { return chunk_.request->data + chunk_.offset; }
+  const char* header() const { return header_; }
+  bool begun() const { return taken_ > 0; }
+  // Header and payload that the kernel has not taken.
+  size_t left() const { return kHeaderBytes + chunk_.length - taken_; }
+  void Took(size_t bytes) { taken_ += bytes; }
+
+  // What is left of it, in at most two pieces: entries used.
+  int Gather(iovec* iov) const {
+    int count = 0;
+    uint64_t skip = taken_, all = ~uint64_t{0};
+    AppendPart(header_, kHeaderBytes, &skip, &all, iov, &count);
+    if (!record_) AppendPart(payload(), chunk_.length, &skip, &all, iov, &count);
+    return count;
+  }
+
+ private:
+  Chunk chunk_;  // no request: none
+  size_t taken_ = 0;
+  bool record_ = false;
+  char header_[kHeaderBytes];
+};
 
 class BulkSendLane final : public PoolLane {
  public:
@@ -71,15 +125,12 @@ class BulkSendLane final : public PoolLane {
   Next Load(int64_t* retry_ns);
   // The same, and waits for work or room where there is none: true when there is a frame.
   bool LoadInLoop(Engine* engine);
-  void PullChunk();
   // For a lane that retires: true exactly when there is a record to send.
   bool SaysClose();
   void SendInLoop(Engine* engine);
   // Hands the bytes in op_ to the engine, or what they become when they are sealed.
   void SubmitSend(Engine* engine, int count);
   bool SubmitPinned(Engine* engine);
-  // Where the pinned chunk is sent from; false: it can't be sealed.
-  bool SealPinned(PinnedChunk* pinned);
   void CompletePinned(PinnedChunk* pinned, const Completion& completion);
   // How much of the stream a send with this result took.
   size_t TookOf(int result);

@@ -1,6 +1,6 @@
 // busy_lanes.h: how many bulk lanes of the process have been busy lately, and what each of them may hold unsent.
 //
-// Purpose: a lane holds what drains within milliseconds at its own pace (lane_rate.h), so lanes that are busy together
+// Purpose: a lane holds what drains within milliseconds at its own pace (lane_rates.h), so lanes that are busy together
 //          share a link by what they measure. But a pace may be of long ago, when the lane was alone; where thousands
 //          of lanes wake at once, memory is shared by how many they are. What is in flight is never bounded by this.
 // Threads: any. Units: bytes, nanoseconds of MonotonicNanos. Errors: none.

@@ -6,11 +6,6 @@
 #include "common/dcheck.h"
 
 namespace tcpx {
-namespace {
-
-const char kZeros[1024] = {};
-
-}  // namespace
 
 HeldFrames::HeldFrames(size_t frames, size_t copy_bytes)
     : mask_(frames - 1), copy_bytes_(copy_bytes), frames_(new Frame[frames]), copies_(new char[copy_bytes]) {
@@ -116,12 +111,7 @@ int HeldFrames::GatherAgain(iovec* iov, int max) const {
     uint64_t skip = cursor_ > frame.begin() ? cursor_ - frame.begin() : 0;
     AppendPart(frame.header, kHeaderBytes, &skip, &left, iov, &count);
     AppendPart(frame.payload.data, frame.payload.bytes, &skip, &left, iov, &count);
-    const size_t padding = frame.payload.padding;
-    // A long one takes several calls.
-    const size_t skipped = static_cast<size_t>(std::min<uint64_t>(skip, padding));
-    uint64_t none = 0;
-    AppendPart(kZeros, std::min(padding - skipped, sizeof(kZeros)), &none, &left, iov, &count);
-    if (padding - skipped > sizeof(kZeros)) break;
+    AppendPart(kPadding, frame.payload.padding, &skip, &left, iov, &count);
   }
   return count;
 }

@@ -28,6 +28,9 @@ inline constexpr char kLostAcknowledged[] =
     "the peer does not have what its kernel has acknowledged: does something between, a proxy or a load balancer, end "
     "TCP connections? TCPX_HEAL can't work through it";
 
+// What follows a payload, and means nothing.
+inline constexpr char kPadding[UINT16_MAX] = {};
+
 // Adds to what a call sends the part of a piece that lies after the first *skip and within the next *left bytes.
 inline void AppendPart(const char* data, size_t bytes, uint64_t* skip, uint64_t* left, iovec* iov, int* count) {
   if (*skip >= bytes) {

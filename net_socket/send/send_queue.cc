@@ -1,17 +1,11 @@
 #include "net_socket/send/send_queue.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/numeric/bits.h"
 #include "common/dcheck.h"
 
 namespace tcpx {
-namespace {
-
-const char kPadding[std::numeric_limits<uint16_t>::max()] = {};
-
-}  // namespace
 
 SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max, HeldFrames* held)
     : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), held_(held), ring_(new SendRequest*[capacity]) {

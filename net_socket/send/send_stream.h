@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "net_socket/engine/socket_swap.h"
-#include "net_socket/message/lane_counts.h"
+#include "net_socket/message/counts.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/seal/seals.h"
 #include "net_socket/send/held_frames.h"

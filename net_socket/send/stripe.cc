@@ -8,8 +8,8 @@
 
 namespace tcpx {
 
-Striper::Striper(size_t capacity, Limits limits)
-    : mask_(capacity - 1), limits_(limits), ring_(new SendRequest*[capacity]) {
+Striper::Striper(size_t capacity, size_t chunk_bytes_max)
+    : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), ring_(new SendRequest*[capacity]) {
   TCPX_DCHECK(absl::has_single_bit(capacity));
 }
 
@@ -27,8 +27,7 @@ bool Striper::Pull(size_t want_bytes, double share, size_t least, Chunk* chunk) 
   SendRequest* request = ring_[index & mask_];
   const uint64_t left = left_bytes();
   const size_t fair = static_cast<size_t>(static_cast<double>(left) * share);
-  const Limits limits{least, limits_.chunk_bytes_max};
-  const size_t length = ChunkBytes(request->bytes - offset_, std::min(want_bytes, fair), limits);
+  const size_t length = ChunkBytes(request->bytes - offset_, std::min(want_bytes, fair), least, chunk_bytes_max_);
   pulled_bytes_.store(pulled_bytes_.load(std::memory_order_relaxed) + length, std::memory_order_release);
   *chunk = {request, offset_, length};
   offset_ += length;
@@ -44,10 +43,10 @@ void Striper::Sent(const Chunk& chunk) {
   chunk.request->left.fetch_sub(Units(chunk.length), std::memory_order_acq_rel);
 }
 
-size_t Striper::ChunkBytes(size_t rest, size_t want_bytes, const Limits& limits) {
-  size_t length = std::clamp(want_bytes, limits.chunk_bytes_min, limits.chunk_bytes_max);
+size_t Striper::ChunkBytes(size_t rest, size_t want_bytes, size_t least, size_t most) {
+  size_t length = std::clamp(want_bytes, least, most);
   length = std::max(length / kCutBytes * kCutBytes, kCutBytes);
-  if (length >= rest || rest - length < limits.chunk_bytes_min) return std::min(rest, kChunkBytesMax);
+  if (length >= rest || rest - length < least) return std::min(rest, kChunkBytesMax);
   return length;
 }
 

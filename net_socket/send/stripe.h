@@ -29,13 +29,8 @@ struct Chunk {
 
 class Striper {
  public:
-  struct Limits {
-    size_t chunk_bytes_min = 64 << 10;
-    size_t chunk_bytes_max = 512 << 10;
-  };
-
   // Room for `capacity` messages, a power of two.
-  Striper(size_t capacity, Limits limits);
+  Striper(size_t capacity, size_t chunk_bytes_max);
 
   void Post(SendRequest* request);
   // True exactly when every posted message has been pulled whole.
@@ -45,19 +40,19 @@ class Striper {
     const uint64_t pulled = pulled_bytes_.load(std::memory_order_acquire);  // First: never more than was posted.
     return posted_bytes_.load(std::memory_order_relaxed) - pulled;
   }
-  // The next chunk for a lane that wants `want_bytes` at most and shall take `share` (0 to 1) of what is posted, within
-  // the limits; false when there is none. `least`: in place of the lower limit.
+  // The next chunk for a lane that wants `want_bytes` at most and shall take `share` (0 to 1) of what is posted, but
+  // `least` at the least; false when there is none.
   bool Pull(size_t want_bytes, double share, size_t least, Chunk* chunk);
   // The kernel took the whole of `chunk`.
   static void Sent(const Chunk& chunk);
 
-  // How long a chunk to cut where `rest` bytes of a message are left: at least the minimum, cut at kCutBytes, and never
-  // so that a tail below the minimum remains.
-  static size_t ChunkBytes(size_t rest, size_t want_bytes, const Limits& limits);
+  // How long a chunk to cut where `rest` bytes of a message are left: from `least` to `most`, cut at kCutBytes, and
+  // never so that a tail below `least` remains.
+  static size_t ChunkBytes(size_t rest, size_t want_bytes, size_t least, size_t most);
 
  private:
   const size_t mask_;
-  const Limits limits_;
+  const size_t chunk_bytes_max_;
   std::unique_ptr<SendRequest*[]> ring_;
   std::atomic<uint64_t> posted_{0};
   std::atomic<uint64_t> pulled_{0};

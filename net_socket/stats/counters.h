@@ -1,14 +1,14 @@
 // counters.h: what is counted, one line each: the member, how JSON and Prometheus call it, and what it means.
 //
 // Purpose: a new counter is a member and a line here, and the place that counts. For what a lane's mover counts,
-//          the member is in message/lane_counts.h.
+//          the member is in message/counts.h.
 // Threads: plain data. Units: as the names say; all counts are of the whole life.
 // Source:  the names: prometheus.io, "Metric and label naming".
 #pragma once
 
 #include <cstdint>
 
-#include "net_socket/message/lane_counts.h"
+#include "net_socket/message/counts.h"
 
 namespace tcpx {
 

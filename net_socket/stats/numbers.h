@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "net_socket/message/log_histogram.h"
+#include "net_socket/message/counts.h"
 #include "net_socket/stats/counters.h"
 
 namespace tcpx {

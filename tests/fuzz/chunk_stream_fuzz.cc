@@ -17,8 +17,8 @@
 
 #include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
+#include "net_socket/receive/lane_stage.h"
 #include "net_socket/receive/receive_lane.h"
-#include "net_socket/receive/stage_pool.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/lane_model.h"
 #include "tests/support/pattern.h"

@@ -130,7 +130,7 @@ class World {
   LaneTable receiver_{Direction::kReceive, AtStart()};
   Arbiter arbiter_{kLanes, 1000, 1000};    // the sender's
   Arbiter receivers_{kLanes, 1000, 1000};  // it owes nothing
-  Striper striper_{4, {kMessageBytes, kMessageBytes}};
+  Striper striper_{4, kMessageBytes};
   std::array<std::string, kMessages> payloads_;
   std::array<SendRequest, kMessages> requests_;
   std::array<Lane, kLanes> lanes_;

@@ -50,7 +50,7 @@ class ReceiveLanesTest : public ::testing::Test {
   FakeOwner owner_;
   PostedReceiveTable table_{16};
   std::unique_ptr<ReceiveLanes> lanes_;
-  Landing never_;
+  PostedReceive never_;
   char buffers_[kBulk][100] = {};
   std::vector<PostedReceive*> posted_;
 };

@@ -151,8 +151,7 @@ TEST(CreditQueueTest, TakenInAnyPieces) {
 }
 
 TEST(CreditQueueTest, NeverRunsPastItsEnd) {
-  CreditQueue queue;
-  queue.Keep();
+  CreditQueue queue(true);
   const int tags[] = {1, 2};
   queue.Push(0, tags, 2);
   queue.Advance(queue.bytes() + 100);
@@ -199,8 +198,7 @@ TEST(CreditBookTest, RandomGroupsAgainstAModel) {
 TEST(CreditQueueTest, GoesOnWhereThePeerSays) {
   const uint64_t seed = TestSeed();
   Rng rng(seed);
-  CreditQueue queue;
-  queue.Keep();
+  CreditQueue queue(true);
   std::string all, came;
   for (uint64_t i = 0; i < 5000; ++i) {
     const int tags[2] = {static_cast<int>(i), 7};

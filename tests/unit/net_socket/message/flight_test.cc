@@ -99,7 +99,7 @@ TEST(FlightTest, ReceivesThatHaveNotLanded) {
   FrameHeader chunk;
   chunk.length = 10;
   chunk.message_bytes = 10;
-  Landing* receive = nullptr;
+  PostedReceive* receive = nullptr;
   ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &receive));
   ASSERT_TRUE(receive->Landed(chunk.length, chunk.message_bytes));
   chunk.sequence = 1;

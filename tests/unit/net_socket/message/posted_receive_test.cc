@@ -23,7 +23,7 @@ FrameHeader Chunk(uint64_t sequence, uint64_t offset, uint32_t length, uint64_t 
 class PostedReceiveTest : public ::testing::Test {
  protected:
   ClaimResult Claim(const FrameHeader& chunk) {
-    Landing* landing = nullptr;
+    PostedReceive* landing = nullptr;
     const ClaimResult result = table_.Claim(chunk, &landing);
     receive_ = static_cast<PostedReceive*>(landing);
     return result;
@@ -183,7 +183,7 @@ TEST_F(PostedReceiveTest, AnotherTagIsBrokenWhereTagsCount) {
   matching.Post(buffer_, 10, 5);
   FrameHeader chunk = Chunk(0, 0, 5, 10);
   chunk.tag = 6;
-  Landing* landing = nullptr;
+  PostedReceive* landing = nullptr;
   EXPECT_EQ(ClaimResult::kBroken, matching.Claim(chunk, &landing));
   table_.Post(buffer_, 10, 5);
   EXPECT_EQ(ClaimResult::kClaimed, table_.Claim(chunk, &landing));
@@ -194,7 +194,7 @@ TEST_F(PostedReceiveTest, AMatchingTagIsClaimed) {
   matching.Post(buffer_, 10, 5);
   FrameHeader chunk = Chunk(0, 0, 10, 10);
   chunk.tag = 5;
-  Landing* landing = nullptr;
+  PostedReceive* landing = nullptr;
   EXPECT_EQ(ClaimResult::kClaimed, matching.Claim(chunk, &landing));
 }
 
@@ -210,7 +210,7 @@ TEST_F(PostedReceiveTest, LanesShareMessages) {
     lanes.emplace_back([&, lane] {
       for (uint64_t sequence = 0; sequence < kMessages; ++sequence) {
         const FrameHeader chunk = Chunk(sequence, static_cast<uint64_t>(lane) * kPart, kPart, kPart * kLanes);
-        Landing* receive = nullptr;
+        PostedReceive* receive = nullptr;
         ClaimResult result;
         while ((result = table_.Claim(chunk, &receive)) == ClaimResult::kNotPosted) std::this_thread::yield();
         ASSERT_EQ(ClaimResult::kClaimed, result);

@@ -15,8 +15,8 @@
 
 #include "common/payload/flag_lines.h"
 #include "net_socket/message/posted_receive.h"
+#include "net_socket/receive/lane_stage.h"
 #include "net_socket/receive/receive_lane.h"
-#include "net_socket/receive/stage_pool.h"
 #include "tests/support/deadline.h"
 #include "tests/support/seed.h"
 #include "tests/support/tcp_pair.h"

@@ -9,8 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "net_socket/message/posted_receive.h"
+#include "net_socket/receive/lane_stage.h"
 #include "net_socket/receive/receive_lane.h"
-#include "net_socket/receive/stage_pool.h"
 #include "tests/support/pattern.h"
 #include "tests/unit/net_socket/receive/receive_lane_fixture.h"
 

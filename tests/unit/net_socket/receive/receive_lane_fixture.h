@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "net_socket/message/posted_receive.h"
+#include "net_socket/receive/lane_stage.h"
 #include "net_socket/receive/receive_lane.h"
-#include "net_socket/receive/stage_pool.h"
 #include "tests/support/pattern.h"
 
 namespace tcpx {

@@ -1,5 +1,3 @@
-#include "net_socket/receive/stage_pool.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -8,6 +6,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "net_socket/receive/lane_stage.h"
 
 namespace tcpx {
 namespace {

@@ -138,7 +138,7 @@ TEST(StreamIntakeTest, AsksForTheRestOfARecordAtOnce) {
   intake.TookSealed(sealed.size() - 100);
   std::string text(8000, ' ');
   const iovec place{&text[0], text.size()};
-  EXPECT_EQ(8000, intake.Opened(&place, 1));
+  EXPECT_EQ(8000, intake.ReadHeld(&place, 1));
   EXPECT_EQ(std::string(8000, 'x'), text);
 }
 

@@ -1,9 +1,9 @@
 // Reads as they come from a ping-pong, a stream, and what lies between, with a clock of the test's.
-#include "net_socket/receive/traffic_pattern.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
+
+#include "net_socket/receive/pattern_tuning.h"
 
 namespace tcpx {
 namespace {

@@ -40,7 +40,7 @@ class BareLaneTest : public ::testing::Test {
   }
 
   FakeOwner owner_;
-  Striper striper_{4, Striper::Limits()};
+  Striper striper_{4, 512 << 10};
   LaneRates rates_{LaneRates::Settings{}};
   IdleLanes idle_{1};
   BusyLanes busy_;

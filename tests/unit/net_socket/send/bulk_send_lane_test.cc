@@ -44,7 +44,7 @@ class BulkSendLaneTest : public ::testing::Test {
 
   TcpPair pair_ = MakeTcpPair();
   FakeOwner owner_;
-  Striper striper_{4, Striper::Limits()};
+  Striper striper_{4, 512 << 10};
   LaneRates rates_{LaneRates::Settings{{kLane, kLane}}};
   IdleLanes idle_{kLane};
   BusyLanes busy_;
@@ -95,7 +95,7 @@ TEST_F(BulkSendLaneTest, SendsNothingWhileItsOwnerIsFailing) {
 // Two lanes between hosts; the pilot has paused the second: what waits goes by the first.
 TEST(PausedLaneTest, TakesNoChunk) {
   FakeOwner owner;
-  Striper striper(4, Striper::Limits());
+  Striper striper(4, 512 << 10);
   LaneRates rates(LaneRates::Settings{{2, 2}, true});
   IdleLanes idle(2);
   BusyLanes busy;
@@ -146,7 +146,7 @@ LaneRates::Settings Piloted(int lanes) {
 // With TCPX_EXPRESS_BYTES=0 messages of a byte or two go by bulk lanes too: a lane's part of one is less than a byte.
 TEST(PilotedLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
   FakeOwner owner;
-  Striper striper(4, Striper::Limits());
+  Striper striper(4, 512 << 10);
   LaneRates rates(Piloted(4));
   IdleLanes idle(32);
   BusyLanes busy;
@@ -170,7 +170,7 @@ TEST(PilotedLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
 // Below 16 KiB, which is a chunk's least where lanes are piloted.
 TEST(PilotedLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
   FakeOwner owner;
-  Striper striper(4, Striper::Limits());
+  Striper striper(4, 512 << 10);
   LaneRates rates(Piloted(4));
   IdleLanes idle(32);
   BusyLanes busy;
@@ -198,7 +198,7 @@ TEST(PilotedLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
 // From when it has taken the offer that closes it until it has another socket.
 TEST(PilotedLaneTest, AClosedLaneKeepsStill) {
   FakeOwner owner;
-  Striper striper(4, Striper::Limits());
+  Striper striper(4, 512 << 10);
   LaneRates rates(Piloted(4));
   IdleLanes idle(32);
   BusyLanes busy;
@@ -271,7 +271,7 @@ class PacedLaneTest : public ::testing::Test {
   }
 
   FakeOwner owner_;
-  Striper striper_{4, Striper::Limits()};
+  Striper striper_{4, 512 << 10};
   LaneRates rates_{LaneRates::Settings{}};
   IdleLanes idle_{1};
   BusyLanes busy_;
@@ -337,7 +337,7 @@ class LanesOfAPoolTest : public ::testing::Test {
   }
 
   FakeOwner owner_;
-  Striper striper_{64, Striper::Limits()};
+  Striper striper_{64, 512 << 10};
   LaneRates rates_{LaneRates::Settings{{kLanes, kLanes}}};
   IdleLanes idle_{kLanes};
   BusyLanes busy_;

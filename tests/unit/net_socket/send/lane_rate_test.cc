@@ -1,8 +1,7 @@
-#include "net_socket/send/lane_rate.h"
-
 #include <gtest/gtest.h>
 
 #include "common/clock.h"
+#include "net_socket/send/lane_rates.h"
 #include "net_socket/send/tuning.h"
 
 namespace tcpx {

@@ -14,7 +14,8 @@ namespace tcpx {
 namespace {
 
 constexpr size_t kKiB = 1024;
-constexpr Striper::Limits kLimits = {64 * kKiB, 512 * kKiB};
+constexpr size_t kLeast = 64 * kKiB;
+constexpr size_t kMost = 512 * kKiB;
 constexpr double kWhole = 1;
 
 double Share(Rng* rng) { return static_cast<double>(rng->Between(0, 100)) / 100; }
@@ -46,13 +47,13 @@ TEST(StripeCutTest, Table) {
       {kMessageBytesMax, 512 * kKiB, 512 * kKiB},
   };
   for (const Row& row : rows) {
-    EXPECT_EQ(row.expected, Striper::ChunkBytes(row.rest, row.want, kLimits)) << row.rest << " " << row.want;
+    EXPECT_EQ(row.expected, Striper::ChunkBytes(row.rest, row.want, kLeast, kMost)) << row.rest << " " << row.want;
   }
 }
 
 TEST(StripeCutTest, NeverMoreThanALengthOnTheWireHolds) {
-  const Striper::Limits wide = {kMessageBytesMax, kMessageBytesMax};
-  EXPECT_EQ(kChunkBytesMax, Striper::ChunkBytes(kMessageBytesMax, kMessageBytesMax, wide));
+  constexpr size_t kWide = kMessageBytesMax;
+  EXPECT_EQ(kChunkBytesMax, Striper::ChunkBytes(kWide, kWide, kWide, kWide));
 }
 
 class StriperTest : public ::testing::Test {
@@ -71,12 +72,12 @@ class StriperTest : public ::testing::Test {
 };
 
 TEST_F(StriperTest, ChunksCoverEachMessageInOrder) {
-  Striper striper(32, kLimits);
+  Striper striper(32, kMost);
   Rng rng(TestSeed());
   for (int i = 0; i < 32; ++i) Post(&striper, rng.Between(1, 3000 * kKiB));
   size_t message = 0, offset = 0;
   Chunk chunk;
-  while (striper.Pull(rng.Between(0, 1000 * kKiB), Share(&rng), kLimits.chunk_bytes_min, &chunk)) {
+  while (striper.Pull(rng.Between(0, 1000 * kKiB), Share(&rng), kLeast, &chunk)) {
     ASSERT_EQ(requests_[message].get(), chunk.request);
     EXPECT_EQ(offset, chunk.offset);
     ASSERT_LT(0u, chunk.length);
@@ -85,7 +86,7 @@ TEST_F(StriperTest, ChunksCoverEachMessageInOrder) {
     Striper::Sent(chunk);
     EXPECT_EQ(offset == chunk.request->bytes, chunk.request->done());
     if (offset == chunk.request->bytes) {
-      EXPECT_TRUE(chunk.length >= kLimits.chunk_bytes_min || chunk.length == chunk.request->bytes);
+      EXPECT_TRUE(chunk.length >= kLeast || chunk.length == chunk.request->bytes);
       ++message;
       offset = 0;
     }
@@ -95,24 +96,24 @@ TEST_F(StriperTest, ChunksCoverEachMessageInOrder) {
 }
 
 TEST_F(StriperTest, DrainedTellsWhetherAnythingIsLeft) {
-  Striper striper(4, kLimits);
+  Striper striper(4, kMost);
   Chunk chunk;
   EXPECT_TRUE(striper.drained());
-  EXPECT_FALSE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
+  EXPECT_FALSE(striper.Pull(1, kWhole, kLeast, &chunk));
   Post(&striper, 128 * kKiB);
   EXPECT_FALSE(striper.drained());
-  EXPECT_TRUE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
+  EXPECT_TRUE(striper.Pull(1, kWhole, kLeast, &chunk));
   EXPECT_FALSE(striper.drained());
-  EXPECT_TRUE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
+  EXPECT_TRUE(striper.Pull(1, kWhole, kLeast, &chunk));
   EXPECT_TRUE(striper.drained());
-  EXPECT_FALSE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
+  EXPECT_FALSE(striper.Pull(1, kWhole, kLeast, &chunk));
 }
 
 TEST_F(StriperTest, AnEmptyMessageIsOneChunk) {
-  Striper striper(4, kLimits);
+  Striper striper(4, kMost);
   SendRequest* request = Post(&striper, 0);
   Chunk chunk;
-  ASSERT_TRUE(striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk));
+  ASSERT_TRUE(striper.Pull(1, kWhole, kLeast, &chunk));
   EXPECT_EQ(0u, chunk.length);
   EXPECT_FALSE(request->done());
   Striper::Sent(chunk);
@@ -123,11 +124,11 @@ TEST_F(StriperTest, AnEmptyMessageIsOneChunk) {
 TEST_F(StriperTest, OneCutAndItsNeighbours) {
   const size_t cut = 64 * kKiB;
   for (const size_t bytes : {size_t{1}, cut - 1, cut, cut + 1, 2 * cut - 1, 2 * cut, 2 * cut + 1}) {
-    Striper striper(4, kLimits);
+    Striper striper(4, kMost);
     Post(&striper, bytes);
     size_t total = 0, chunks = 0;
     Chunk chunk;
-    while (striper.Pull(1, kWhole, kLimits.chunk_bytes_min, &chunk)) {
+    while (striper.Pull(1, kWhole, kLeast, &chunk)) {
       total += chunk.length;
       ++chunks;
     }
@@ -137,22 +138,22 @@ TEST_F(StriperTest, OneCutAndItsNeighbours) {
 }
 
 TEST_F(StriperTest, ALaneTakesItsShareOfAllThatIsPosted) {
-  Striper striper(4, kLimits);
+  Striper striper(4, kMost);
   Post(&striper, 1024 * kKiB);
   Post(&striper, 1024 * kKiB);
   Chunk chunk;
-  ASSERT_TRUE(striper.Pull(512 * kKiB, 0.125, kLimits.chunk_bytes_min, &chunk));
+  ASSERT_TRUE(striper.Pull(512 * kKiB, 0.125, kLeast, &chunk));
   EXPECT_EQ(256 * kKiB, chunk.length) << "an eighth of 2 MiB";
-  ASSERT_TRUE(striper.Pull(100 * kKiB, 0.5, kLimits.chunk_bytes_min, &chunk));
+  ASSERT_TRUE(striper.Pull(100 * kKiB, 0.5, kLeast, &chunk));
   EXPECT_EQ(100 * kKiB, chunk.length) << "what it wants is the most it gets";
-  ASSERT_TRUE(striper.Pull(512 * kKiB, 0, kLimits.chunk_bytes_min, &chunk));
+  ASSERT_TRUE(striper.Pull(512 * kKiB, 0, kLeast, &chunk));
   EXPECT_EQ(64 * kKiB, chunk.length) << "and the limit the least";
 }
 
 // Lanes pull at the same time while messages are posted: each byte exactly once, and on each lane in order.
 TEST_F(StriperTest, LanesPullConcurrently) {
   constexpr size_t kMessages = 400;
-  Striper striper(512, {1 * kKiB, 4 * kKiB});
+  Striper striper(512, 4 * kKiB);
   struct Pulled {
     uint64_t sequence;
     size_t offset, length;

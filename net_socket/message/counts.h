@@ -1,8 +1,7 @@
-// log_histogram.h: how often values of each power of two came.
+// counts.h: what is counted where it happens, for those that watch.
 //
-// Threads: one adds, any reads.
-// Units:   the caller's. Bucket i counts values above 2^(i-1) and up to 2^i; the first one 0 and 1, the last one all
-//          that is larger.
+// Threads: one writes, any reads. Values of different counts may be of different moments.
+// Units:   the counter's.
 #pragma once
 
 #include <array>
@@ -10,10 +9,34 @@
 #include <cstdint>
 #include <numeric>
 
-#include "net_socket/message/lane_counts.h"
+#include "net_socket/message/flight.h"
 
 namespace tcpx {
 
+using Counter = Relaxed<uint64_t>;
+
+// What a lane has moved so far: bytes, and numbers of things.
+template <typename Count>
+struct LaneCountsOf {
+  Count bytes{};        // of the stream, so with headers and padding
+  Count chunks{};       // whole ones
+  Count calls{};        // that moved something
+  Count short_calls{};  // of them, sends that the kernel took only a part of
+  Count zero_copy{};    // chunks that were sent without a copy
+  Count copied{};       // of them, that the kernel copied after all
+};
+
+// LaneCounts at one moment, or the sum of several.
+using LaneSums = LaneCountsOf<uint64_t>;
+
+struct LaneCounts : LaneCountsOf<Counter> {
+  LaneSums Now() const {
+    return {bytes.get(), chunks.get(), calls.get(), short_calls.get(), zero_copy.get(), copied.get()};
+  }
+};
+
+// How often values of each power of two came. Bucket i counts values above 2^(i-1) and up to 2^i; the first one 0 and
+// 1, the last one all that is larger.
 inline constexpr int kLogBuckets = 42;
 
 constexpr int LogBucket(uint64_t value) {
