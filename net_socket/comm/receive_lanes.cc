@@ -8,13 +8,13 @@
 
 namespace tcpx {
 
-ReceiveLanes::ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing* healing, PostedReceiveTable* table)
+ReceiveLanes::ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing* healing, Destination* destination)
     : LanesOf(setup, owner,
               ExpressReceiveLane::Settings{setup->lane_fd(0), setup->path(), setup->heals,
                                            setup->runtime->options.encrypt, setup->max_receives > 1},
-              &setup->seals(0), table, &setup->runtime->stages),
+              &setup->seals(0), destination, &setup->runtime->stages),
       healing_(healing),
-      table_(table) {
+      destination_(destination) {
   for (int lane = 1; lane < setup->lane_count(); ++lane) {
     if (setup->lane_fd(lane) < 0) continue;
     Make(lane);
@@ -27,7 +27,7 @@ void ReceiveLanes::Make(int lane) {
   // A sender whose lanes heal awaits acknowledgements on the same host, too.
   const bool acks_at_once = !setup_->path().delays_acks || setup_->heals;
   const ReceiveStream::Settings settings{setup_->lane_fd(lane), lane, complete_, acks_at_once};
-  auto made = std::make_unique<BulkReceiveLane>(owner_, settings, table_, &setup_->runtime->stages);
+  auto made = std::make_unique<BulkReceiveLane>(owner_, settings, destination_, &setup_->runtime->stages);
   made->stream().intake().OpenBy(std::move(setup_->seals(lane).opener));
   setup_->seals(lane).sealer = nullptr;  // It says nothing.
   Enter(lane, std::move(made));

@@ -17,7 +17,7 @@ namespace tcpx {
 class ReceiveLanes final : public LanesOf<ExpressReceiveLane, BulkReceiveLane, ReceiveStream> {
  public:
   // With the lanes that have a socket. `healing` null: they get no other.
-  ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing* healing, PostedReceiveTable* table);
+  ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing* healing, Destination* destination);
 
   // Reads what is there, for `wanted`. `bulk`: some receive that is posted may get more than an express message.
   void Drive(const PostedReceive& wanted, bool bulk);
@@ -49,7 +49,7 @@ class ReceiveLanes final : public LanesOf<ExpressReceiveLane, BulkReceiveLane, R
   bool Any(bool ended) const;
 
   LaneHealing* const healing_;
-  PostedReceiveTable* const table_;
+  Destination* const destination_;
   bool complete_ = false;  // lanes that are made now are opened late
   unsigned passes_ = 0;
   unsigned idle_turn_ = 0;  // of which group of lanes

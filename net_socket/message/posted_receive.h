@@ -100,14 +100,27 @@ enum class ClaimResult {
   kBroken,     // the peer broke the format: repeated, overlapping or contradicting chunks
 };
 
-class PostedReceiveTable {
+// Where payload goes: the seam between the lanes and what they fill.
+class Destination {
+ public:
+  // Takes bytes [offset, +length) of message `chunk.sequence`. On kClaimed they are the caller's to write at
+  // (*out)->data + offset, or through its sink. On kTooLarge *out is set too.
+  virtual ClaimResult Claim(const FrameHeader& chunk, PostedReceive** out) = 0;
+  // Chunks of messages below it are not answered with kNotPosted. It never decreases.
+  virtual uint64_t posted() const = 0;
+
+ protected:
+  ~Destination() = default;
+};
+
+class PostedReceiveTable final : public Destination {
  public:
   // `slots` is the most messages posted at once; a power of two. With `match_tags` a chunk with another tag than its
   // receive's is refused.
   explicit PostedReceiveTable(size_t slots, bool match_tags = false);
 
   // The number of the next message to post: all below are or were posted.
-  uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
+  uint64_t posted() const override { return posted_.load(std::memory_order_seq_cst); }
   size_t slots() const { return slots_; }
 
   // Posts the buffer of message `posted()`. The slot must be free: its message done, or never used.
@@ -123,9 +136,7 @@ class PostedReceiveTable {
   // What is posted and has not landed whole. From any thread.
   Flight FlightNow() const;
 
-  // Takes bytes [offset, +length) of message `chunk.sequence`. On kClaimed they are the caller's to write at
-  // (*out)->data + offset, or through its sink. On kTooLarge *out is set too.
-  ClaimResult Claim(const FrameHeader& chunk, PostedReceive** out);
+  ClaimResult Claim(const FrameHeader& chunk, PostedReceive** out) override;
 
  private:
   const size_t slots_;

@@ -10,9 +10,11 @@
 
 namespace tcpx {
 
-BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, PostedReceiveTable* table,
+BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, Destination* destination,
                                  StagePool* stages)
-    : owner_(owner), table_(table), stream_(owner, settings, table, stages, ReceiveLane::Borrows::kForFlagLines) {
+    : owner_(owner),
+      destination_(destination),
+      stream_(owner, settings, destination, stages, ReceiveLane::Borrows::kForFlagLines) {
   op_.fd = settings.fd;
   op_.kind = IoOp::Kind::kReceive;
 }
@@ -53,7 +55,7 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     if (frames.starved()) starved_.store(true, std::memory_order_release);
     if (!frames.parked()) return;
     parked_at_.store(frames.parked_sequence(), std::memory_order_seq_cst);
-    if (!TakeParked(table_->posted())) return;  // The post that it waits for will kick it.
+    if (!TakeParked(destination_->posted())) return;  // The post that it waits for will kick it.
   }
   if (stream_.intake().sealed()) {
     op_.iov[0] = stream_.intake().Room(frames.rest_bytes());

@@ -20,7 +20,7 @@ namespace tcpx {
 
 class BulkReceiveLane final : public PoolLane {
  public:
-  BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, PostedReceiveTable* table,
+  BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, Destination* destination,
                   StagePool* stages);
 
   void AdvanceInLoop(Engine* engine) override;
@@ -50,7 +50,7 @@ class BulkReceiveLane final : public PoolLane {
   void Received(int result);
 
   LaneOwner* const owner_;
-  PostedReceiveTable* const table_;
+  Destination* const destination_;
   ReceiveStream stream_;
   int in_vain_ = 0;         // the latest reads of Pump, up to kIdleReads
   bool cancelled_ = false;  // what the old socket still had with the engine

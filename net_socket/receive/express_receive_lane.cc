@@ -57,9 +57,10 @@ void RecordSender::SendError(absl::string_view why) {
 
 // Where acknowledgements may be put off the tuning says when.
 ExpressReceiveLane::ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals,
-                                       PostedReceiveTable* table, StagePool* stages)
+                                       Destination* destination, StagePool* stages)
     : owner_(owner),
-      stream_(owner, {settings.fd, 0, false, !settings.path.delays_acks}, table, stages, ReceiveLane::Borrows::kAlways),
+      stream_(owner, {settings.fd, 0, false, !settings.path.delays_acks}, destination, stages,
+              ReceiveLane::Borrows::kAlways),
       pattern_(settings.path.times_long_messages),
       tuning_(settings.fd, settings.path, settings.heals),
       records_(owner, settings.fd, settings.sealed, std::move(seals->sealer)) {

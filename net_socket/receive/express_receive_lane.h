@@ -100,7 +100,7 @@ class ExpressReceiveLane {
   };
 
   // What seals the first socket is taken out of `seals`.
-  ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals, PostedReceiveTable* table,
+  ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals, Destination* destination,
                      StagePool* stages);
 
   // Reads what is there, once, for `wanted`, and sends what waits.

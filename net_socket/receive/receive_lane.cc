@@ -147,7 +147,7 @@ void ReceiveLane::StartChunk() {
   // A lane brings the chunks of a message in ascending order, so an overlap on one lane shows here. One between lanes
   // shows only in the sum: such a message may end with a hole, but never outside its buffer.
   const bool overlaps = header_.sequence == last_sequence_ && header_.offset < last_end_;
-  switch (overlaps ? ClaimResult::kBroken : table_->Claim(header_, &receive)) {
+  switch (overlaps ? ClaimResult::kBroken : destination_->Claim(header_, &receive)) {
     case ClaimResult::kClaimed:
       last_sequence_ = header_.sequence;
       last_end_ = header_.offset + header_.length;

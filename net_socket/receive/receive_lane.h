@@ -100,8 +100,8 @@ class ReceiveLane {
   enum class Borrows { kAlways, kForFlagLines };
 
   // `stages` null: the lane never borrows, and stages little. `lane` is its number in the connection.
-  ReceiveLane(PostedReceiveTable* table, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
-      : table_(table), borrows_(borrows), payload_(lane), stage_(stages) {}
+  ReceiveLane(Destination* destination, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
+      : destination_(destination), borrows_(borrows), payload_(lane), stage_(stages) {}
 
   // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, starved, ended or failed.
   int Prepare(iovec* iov);
@@ -148,7 +148,7 @@ class ReceiveLane {
   bool DigestHeader();
   void StartChunk();
 
-  PostedReceiveTable* const table_;
+  Destination* const destination_;
   const Borrows borrows_;
   ChunkPayload payload_;
   size_t skip_left_ = 0;  // padding, or the body of a record

@@ -29,9 +29,9 @@ class ReceiveStream {
     bool acks_at_once = false;  // acknowledgements are not put off because the socket has sent something
   };
 
-  ReceiveStream(LaneOwner* owner, const Settings& settings, PostedReceiveTable* table, StagePool* stages,
+  ReceiveStream(LaneOwner* owner, const Settings& settings, Destination* destination, StagePool* stages,
                 ReceiveLane::Borrows borrows)
-      : owner_(owner), settings_(settings), frames_(table, stages, settings.lane, borrows) {}
+      : owner_(owner), settings_(settings), frames_(destination, stages, settings.lane, borrows) {}
 
   int lane() const { return settings_.lane; }
   ReceiveLane& frames() { return frames_; }
