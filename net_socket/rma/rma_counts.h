@@ -12,7 +12,7 @@
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
 #include "net_socket/message/flight.h"
-#include "net_socket/stats/rma_numbers.h"
+#include "net_socket/stats/counters.h"
 
 namespace tcpx {
 

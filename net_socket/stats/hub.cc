@@ -15,8 +15,6 @@
 #include "common/status.h"
 #include "common/this_host.h"
 #include "common/thread.h"
-#include "net_socket/stats/exposition.h"
-#include "net_socket/stats/snapshot_json.h"
 #include "net_socket/stats/stats_file.h"
 #include "net_socket/stats/stats_socket.h"
 
