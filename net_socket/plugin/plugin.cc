@@ -148,10 +148,9 @@ absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport(int device) {
   if (lane_notes_ == nullptr) lane_notes_ = std::make_unique<LaneNotes>();
   auto transport = Transport::Start(options, PlanThreads(settings().cpu_facts(), demand, options), settings().secret(),
                                     lane_notes_.get(), std::move(gpu));
-  if (stats_ == nullptr) {
-    StatsSettings wanted{options.stats, options.stats_dir, options.stats_socket, options.stats_lanes};
-    if (wanted.any()) stats_ = std::make_shared<StatsHub>(std::move(wanted));
-    if (stats_ != nullptr) stats_->ShowRma(&rma_counts_);
+  const bool shows_stats = options.stats || !options.stats_dir.empty() || !options.stats_socket.empty();
+  if (shows_stats && stats_ == nullptr) {
+    stats_ = std::make_shared<StatsHub>(options, [this] { return rma_counts_.ReadRma(); });
   }
   if (transport.ok() && stats_ != nullptr) (*transport)->Serve(stats_.get());
   return transport;

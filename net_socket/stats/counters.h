@@ -112,15 +112,6 @@ inline constexpr CounterLine<RmaNumbers> kRmaCounters[] = {
     {&RmaNumbers::refused, "refused", "tcpx_rma_refused_total", "One-sided operations that were refused here."},
 };
 
-// Who counts them.
-class RmaSource {
- public:
-  virtual RmaNumbers ReadRma() = 0;
-
- protected:
-  ~RmaSource() = default;
-};
-
 // Adds all counts of a table.
 template <typename Counters, typename More, typename Sum>
 void AddCounts(const Counters& counters, const More& more, Sum* sum) {
