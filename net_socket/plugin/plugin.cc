@@ -24,8 +24,9 @@ namespace {
 constexpr int64_t kSoonNs = 250 * kMillisecond;
 
 // Where the comm has not failed, an error of its calls is about their arguments.
-void LogMisuse(Comm* comm, const absl::Status& status) {
+absl::Status LogMisuse(Comm* comm, absl::Status status) {
   if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
+  return status;
 }
 
 // Says a failure's cause: NCCL shows a result's name only.
@@ -320,17 +321,13 @@ std::optional<RmaLimits> Plugin::OfferRma() {
 absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
   *request = nullptr;
   if (guard_.forked()) return guard_.Refusal();
-  absl::Status status = static_cast<SendComm*>(comm)->Send(args, request);
-  LogMisuse(comm, status);
-  return status;
+  return LogMisuse(comm, static_cast<SendComm*>(comm)->Send(args, request));
 }
 
 absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** request) {
   *request = nullptr;
   if (guard_.forked()) return guard_.Refusal();
-  absl::Status status = static_cast<ReceiveComm*>(comm)->Receive(args, request);
-  LogMisuse(comm, status);
-  return status;
+  return LogMisuse(comm, static_cast<ReceiveComm*>(comm)->Receive(args, request));
 }
 
 // Host memory is visible as soon as test says done.
@@ -343,9 +340,7 @@ absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   *done = false;
   if (guard_.forked()) return guard_.Refusal();
   Comm* const comm = request->comm;  // The request may be another's after the call.
-  absl::Status status = comm->Test(request, done, sizes);
-  LogMisuse(comm, status);
-  return status;
+  return LogMisuse(comm, comm->Test(request, done, sizes));
 }
 
 void Plugin::CloseComm(Comm* comm) {

@@ -137,17 +137,14 @@ void AddLanes(const std::string& labels, const DirectionTotals& sum, bool sends,
     out->Add("tcpx_lanes",
              absl::StrCat(labels, Label("congestion", kind.first), Label("dscp", absl::StrCat(kind.second))), count);
   }
-  out->AddCounters(kLaneCounters, labels, sum.stream, sends);
-  out->AddCounters(kConnectionCounters, labels, sum.counts, sends);
-}
-
-void AddTcp(const std::string& labels, const DirectionTotals& sum, bool sends, Writer* out) {
   for (size_t i = 0; i < kBlockedKinds; ++i) {
     if (sum.blocked[i] == 0) continue;
     out->Add("tcpx_blocked_seconds_total",
              absl::StrCat(labels, Label("cause", kBlockedWords[i].cause), Label("reason", kBlockedWords[i].reason)),
              Seconds(sum.blocked[i]));
   }
+  out->AddCounters(kLaneCounters, labels, sum.stream, sends);
+  out->AddCounters(kConnectionCounters, labels, sum.counts, sends);
   out->AddCounters(kTcpCounters, labels, sum.tcp, sends);
   if (!sends) return;
   out->Add("tcpx_delivery_rate_bytes_per_second", labels, sum.delivery_bytes_per_second);
@@ -169,7 +166,6 @@ void AddPeers(const Totals& totals, Writer* out) {
       out->Add("tcpx_messages_under_way", labels, sum.posted);
       AddTraffic(peer, sum, sends != 0, out);
       AddLanes(labels, sum, sends != 0, out);
-      AddTcp(labels, sum, sends != 0, out);
     }
   }
 }

@@ -57,7 +57,7 @@ class StatsHub::Outputs {
   explicit Outputs(StatsHub* hub) : hub_(hub) {
     const Options& options = hub->options_;
     if (!options.stats_dir.empty()) {
-      file_ = std::make_unique<StatsFile>(options.stats_dir, hub->process_, hub->warned_file_);
+      file_ = std::make_unique<StatsFile>(options.stats_dir, hub->process_, &hub->warned_file_);
     }
     if (options.stats_socket.empty()) return;
     auto socket = StatsSocket::Open(options.stats_socket);
@@ -68,10 +68,6 @@ class StatsHub::Outputs {
       TCPX_WARN("TCPX_STATS_SOCKET: %s; statistics have no socket; transfers go on",
                 std::string(socket.status().message()));
     }
-  }
-
-  ~Outputs() {
-    if (file_ != nullptr) hub_->warned_file_ = file_->warned();
   }
 
   void Looked() { document_ = nullptr; }
