@@ -2,23 +2,20 @@
 
 #include <dlfcn.h>
 
+#include <type_traits>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace tcpx {
 namespace {
 
-template <typename Function>
-bool Find(void* library, const char* name, Function** function) {
-  *function = reinterpret_cast<Function*>(dlsym(library, name));
-  return *function != nullptr;
-}
-
-// The name of the first function that `library` lacks; null: none.
+// The name of the first function that `library` lacks and must have; null: none.
 const char* FindAll(void* library, GpuApi* api) {
   const char* missing = nullptr;
-  const auto find = [&](const char* name, auto** function) {
-    if (!Find(library, name, function) && missing == nullptr) missing = name;
+  const auto find = [&](const char* name, auto** function, bool needed = true) {
+    *function = reinterpret_cast<std::decay_t<decltype(*function)>>(dlsym(library, name));
+    if (*function == nullptr && needed && missing == nullptr) missing = name;
   };
   find("cuInit", &api->init);
   find("cuDeviceGetCount", &api->device_get_count);
@@ -42,6 +39,8 @@ const char* FindAll(void* library, GpuApi* api) {
   find("cuMemcpyDtoHAsync_v2", &api->copy_from_device);
   find("cuMemcpyHtoDAsync_v2", &api->copy_to_device);
   find("cuMemcpy2DAsync_v2", &api->copy_2d);
+  find("cuMemcpyAsync", &api->copy, false);
+  find("cuStreamWriteValue64_v2", &api->write_word, false);
   return missing;
 }
 
@@ -56,8 +55,6 @@ absl::StatusOr<std::unique_ptr<GpuDriver>> GpuDriver::Load(const char* library) 
   std::unique_ptr<GpuDriver> driver(new GpuDriver);
   const char* const missing = FindAll(loaded, &driver->api_);
   if (missing != nullptr) return absl::NotFoundError(absl::StrCat(library, " has no ", missing));
-  (void)Find(loaded, "cuMemcpyAsync", &driver->api_.copy);
-  (void)Find(loaded, "cuStreamWriteValue64_v2", &driver->api_.write_word);
   int devices = 0;
   absl::Status status = driver->Check(driver->api_.init(0), "cuInit");
   if (status.ok()) status = driver->Check(driver->api_.device_get_count(&devices), "cuDeviceGetCount");

@@ -32,7 +32,9 @@ GpuHub::~GpuHub() {
   for (const auto& pool : pools_) stuck = !pool->AwaitCopies() || stuck;
   pools_.clear();
   if (stuck) return;
-  for (const Retained& retained : retained_) (void)driver_->api().primary_release(retained.gpu);
+  for (const auto& [gpu, context] : retained_) {
+    if (context != nullptr) (void)driver_->api().primary_release(gpu);
+  }
 }
 
 void GpuHub::SetNumaNodes(std::vector<int> nodes) {
@@ -41,13 +43,10 @@ void GpuHub::SetNumaNodes(std::vector<int> nodes) {
 }
 
 absl::StatusOr<CuContext> GpuHub::Primary(int gpu) {
-  for (const Retained& retained : retained_) {
-    if (retained.gpu == gpu) return retained.context;
-  }
-  CuContext context = nullptr;
+  CuContext& context = retained_[gpu];
+  if (context != nullptr) return context;
   const absl::Status status = driver_->Check(driver_->api().primary_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
   if (!status.ok()) return status;
-  retained_.push_back({gpu, context});
   return context;
 }
 

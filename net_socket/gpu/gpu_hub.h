@@ -8,6 +8,7 @@
 //          GpuPool::Open.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -50,11 +51,7 @@ class GpuHub {
   std::vector<int> numa_nodes_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<GpuPool>> pools_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<GpuWriter>> writers_ TCPX_GUARDED_BY(mutex_);
-  struct Retained {
-    int gpu;
-    CuContext context;
-  };
-  std::vector<Retained> retained_ TCPX_GUARDED_BY(mutex_);
+  std::map<int, CuContext> retained_ TCPX_GUARDED_BY(mutex_);  // primary contexts; null: it can't be had
 };
 
 }  // namespace tcpx

@@ -46,9 +46,6 @@ bool GpuPatience::Await(std::atomic<bool>* stuck, absl::FunctionRef<bool()> over
   return true;
 }
 
-GpuPool::GpuPool(const GpuDriver* driver, GpuPatience* patience, const GpuPlace& place, size_t slot_bytes)
-    : driver_(driver), patience_(patience), place_(place), slot_bytes_(slot_bytes) {}
-
 absl::StatusOr<std::unique_ptr<GpuPool>> GpuPool::Open(const GpuDriver* driver, GpuPatience* patience,
                                                        const GpuPlace& place, size_t slot_bytes, size_t count) {
   std::unique_ptr<GpuPool> pool(new GpuPool(driver, patience, place, slot_bytes));
@@ -62,8 +59,7 @@ absl::StatusOr<std::unique_ptr<GpuPool>> GpuPool::Open(const GpuDriver* driver, 
   MutexLock lock(pool->mutex_);
   auto memory = pool->Pin(slot_bytes * count);
   if (!memory.ok()) return memory.status();
-  pool->slots_.reset(new GpuSlot[count]);
-  pool->count_ = count;
+  pool->slots_ = std::vector<GpuSlot>(count);
   for (size_t i = 0; i < count; ++i) {
     status = pool->PrepareSlot(&pool->slots_[i], *memory + i * slot_bytes);
     if (!status.ok()) return status;
@@ -85,13 +81,12 @@ GpuPool::~GpuPool() {
   }
   GpuScope scope(*driver_, place_.context);
   const bool usable = scope.status().ok();
-  for (size_t i = 0; usable && i < count_; ++i) {
-    if (slots_[i].event != nullptr) (void)api.event_destroy(slots_[i].event);
-  }
-  for (const auto& slot : extra_) {
-    if (usable && slot->event != nullptr) (void)api.event_destroy(slot->event);
-  }
-  if (usable && drained_ != nullptr) (void)api.event_destroy(drained_);
+  const auto destroy = [&](CuEvent event) {
+    if (usable && event != nullptr) (void)api.event_destroy(event);
+  };
+  for (const GpuSlot& slot : slots_) destroy(slot.event);
+  for (const auto& slot : extra_) destroy(slot->event);
+  destroy(drained_);
   if (usable && stream_ != nullptr) (void)api.stream_destroy(stream_);
   for (const Pinned& pinned : pinned_) Unpin(pinned);
 }
@@ -137,7 +132,7 @@ GpuSlot* GpuPool::Take(GpuAllowance* owner) {
 }
 
 void GpuPool::Give(GpuSlot* slot) {
-  const uint32_t top = static_cast<uint32_t>(slot - slots_.get()) + 1;
+  const uint32_t top = static_cast<uint32_t>(slot - slots_.data()) + 1;
   slot->owner.store(nullptr, std::memory_order_relaxed);
   uint64_t before = free_.load(std::memory_order_relaxed);
   do {
@@ -145,16 +140,20 @@ void GpuPool::Give(GpuSlot* slot) {
   } while (!free_.compare_exchange_weak(before, Top(before, top), std::memory_order_acq_rel));
 }
 
+absl::Status GpuPool::Record(const GpuSlot& slot) const {
+  return driver_->Check(driver_->api().event_record(slot.event, stream_), "cuEventRecord");
+}
+
 void GpuPool::GiveAll(GpuAllowance* owner) {
-  for (size_t i = 0; i < count_; ++i) {
-    if (slots_[i].owner.load(std::memory_order_relaxed) == owner) Give(&slots_[i]);
+  for (GpuSlot& slot : slots_) {
+    if (slot.owner.load(std::memory_order_relaxed) == owner) Give(&slot);
   }
 }
 
 void GpuPool::Lose(GpuAllowance* owner) {
-  for (size_t i = 0; i < count_; ++i) {
+  for (GpuSlot& slot : slots_) {
     const void* lent_to = owner;
-    (void)slots_[i].owner.compare_exchange_strong(lent_to, this, std::memory_order_relaxed);
+    (void)slot.owner.compare_exchange_strong(lent_to, this, std::memory_order_relaxed);
   }
 }
 
@@ -173,16 +172,12 @@ bool GpuPool::AwaitCopies() {
   // First, what somebody has waited for in vain.
   if (stuck_.load() && !patience_->Await(&stuck_, over)) return false;
   recorded = api.event_record(drained_, stream_) == kCuSuccess;
-  const bool drained = patience_->Await(&stuck_, over);
-  if (!drained) WarnOfStuck();
-  return drained && !keeps_memory_.load();
-}
-
-void GpuPool::WarnOfStuck() const {
+  if (patience_->Await(&stuck_, over)) return !keeps_memory_.load();
   TCPX_WARN(
       "GPU %d: copies for %s were not carried out within %.1f s (TCPX_PEER_TIMEOUT): does a kernel keep them back? "
       "They may still use memory that NCCL believes is free",
       place_.device, place_.direction(), patience_->seconds());
+  return false;
 }
 
 absl::Status GpuPool::PinExtra() {

@@ -86,6 +86,8 @@ class GpuPool {
   // Null: all are in use.
   GpuSlot* Take(GpuAllowance* owner);
   void Give(GpuSlot* slot);
+  // The slot's event comes after the copies that the stream was given.
+  absl::Status Record(const GpuSlot& slot) const;
   // All that `owner` has taken, once nothing of them is in use.
   void GiveAll(GpuAllowance* owner);
   // All that `owner` has taken: the GPU may still use it.
@@ -105,7 +107,8 @@ class GpuPool {
   void ForgoExtra(size_t count);
 
  private:
-  GpuPool(const GpuDriver* driver, GpuPatience* patience, const GpuPlace& place, size_t slot_bytes);
+  GpuPool(const GpuDriver* driver, GpuPatience* patience, const GpuPlace& place, size_t slot_bytes)
+      : driver_(driver), patience_(patience), place_(place), slot_bytes_(slot_bytes) {}
 
   struct Pinned {
     char* data;
@@ -116,7 +119,6 @@ class GpuPool {
   void Unpin(const Pinned& pinned);
   absl::Status PrepareSlot(GpuSlot* slot, char* data);
   absl::Status PinExtra() TCPX_REQUIRES(mutex_);
-  void WarnOfStuck() const;
 
   const GpuDriver* const driver_;
   GpuPatience* const patience_;
@@ -126,8 +128,7 @@ class GpuPool {
   CuEvent drained_ = nullptr;  // of who awaits the copies
   std::atomic<bool> stuck_{false};
   std::atomic<bool> keeps_memory_{false};
-  size_t count_ = 0;
-  std::unique_ptr<GpuSlot[]> slots_;
+  std::vector<GpuSlot> slots_;
   // A stack: index + 1 of its top, 0 where it is empty; above it a count, so that a top that was taken and given back
   // meanwhile is known from one that stalled.
   std::atomic<uint64_t> free_{0};

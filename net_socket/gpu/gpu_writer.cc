@@ -128,21 +128,6 @@ bool GpuWriter::MayAdd() const {
   return additions_.size() < kAdditionsMax;
 }
 
-bool GpuWriter::failed() const {
-  MutexLock lock(mutex_);
-  return !status_.ok();
-}
-
-uint64_t GpuWriter::last() const {
-  MutexLock lock(mutex_);
-  return last_;
-}
-
-bool GpuWriter::Reached(uint64_t number) const {
-  MutexLock lock(mutex_);
-  return done_.number >= number;
-}
-
 absl::Status GpuWriter::Poll(uint64_t* steps) {
   MutexLock lock(mutex_);
   *steps = done_.steps;

@@ -47,12 +47,21 @@ class GpuWriter {
   // False: too many additions wait, and a peer's next ones should wait with the peer.
   bool MayAdd() const;
   // It has had an error: no group should begin to use it.
-  bool failed() const;
+  bool failed() const {
+    MutexLock lock(mutex_);
+    return !status_.ok();
+  }
 
   // Counts what was given, by all groups.
-  uint64_t last() const;
+  uint64_t last() const {
+    MutexLock lock(mutex_);
+    return last_;
+  }
   // All up to that number is in the memory.
-  bool Reached(uint64_t number) const;
+  bool Reached(uint64_t number) const {
+    MutexLock lock(mutex_);
+    return done_.number >= number;
+  }
   // *steps: how much the stream has carried out.
   absl::Status Poll(uint64_t* steps);
   // Returns once all that was given before is in the memory, or never will be. For deregMr and closing only. An error:

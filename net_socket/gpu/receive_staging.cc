@@ -77,9 +77,7 @@ absl::Status ReceiveStaging::Copy(const GpuSlot& slot) {
     if (status.ok()) status = CopyLines(to + head, slot.data + head, lines);
     if (status.ok()) status = CopyPlain(to + tail, slot.data + tail, slot.bytes - tail);
   }
-  if (!status.ok()) return status;
-  const GpuDriver& driver = pool().driver();
-  return driver.Check(driver.api().event_record(slot.event, pool().stream()), "cuEventRecord");
+  return status.ok() ? pool().Record(slot) : status;
 }
 
 absl::Status ReceiveStaging::CopyPlain(CuAddress to, const char* from, size_t bytes) {

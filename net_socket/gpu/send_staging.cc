@@ -68,8 +68,7 @@ absl::Status SendStaging::StartCopy(GpuSlot* slot, SendRequest* message) {
   const CuAddress from = CuAddressOf(message->data) + copied_;
   absl::Status status =
       driver.Check(driver.api().copy_from_device(slot->data, from, bytes, pool().stream()), "cuMemcpyDtoHAsync");
-  if (!status.ok()) return status;
-  return driver.Check(driver.api().event_record(slot->event, pool().stream()), "cuEventRecord");
+  return status.ok() ? pool().Record(*slot) : status;
 }
 
 absl::Status SendStaging::LookAtCopies() {

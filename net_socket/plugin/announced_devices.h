@@ -23,7 +23,6 @@ class AnnouncedDevices {
   AnnouncedDevices(const Options& options, const std::string& sysfs_root, bool shows_hint);
 
   DeviceTable& table() { return table_; }
-  const Device& device(int index) const { return table_.device(index); }
   absl::Status Check(int device) const;
   // Null: host memory only. GPU memory that only one-sided transfers use is not announced: the tables of both have the
   // same properties.

@@ -28,7 +28,6 @@ class CallGuard {
 
     // False: it is not inside.
     bool ok() const { return ok_; }
-    absl::Status Refusal() const { return guard_->Refusal(); }
 
    private:
     CallGuard* const guard_;
@@ -43,8 +42,9 @@ class CallGuard {
   // In the child after a fork.
   void Disable() { forked_.store(true, std::memory_order_relaxed); }
   bool forked() const { return forked_.load(std::memory_order_relaxed); }
-  // For calls with a comm, which the end does not free: an error in the child.
-  absl::Status Usable() const { return forked() ? Refusal() : absl::OkStatus(); }
+  // What a call returns that may not enter. Calls with a comm, which the end does not free, are refused in the child
+  // only.
+  absl::Status Refusal() const;
 
   // From here on passes are refused. Waits until no call is inside; false: one still is after `patience_ns`.
   bool End(int64_t patience_ns);
@@ -52,7 +52,6 @@ class CallGuard {
   void Reopen() { ended_.store(false); }
 
  private:
-  absl::Status Refusal() const;
   bool Enter();
 
   std::atomic<bool> forked_{false};

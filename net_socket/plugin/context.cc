@@ -1,6 +1,8 @@
 #include "net_socket/plugin/context.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -72,7 +74,7 @@ ContextStatistics Context::Statistics() const {
 }
 
 void Context::Release(TransportUse user) const {
-  if (user.last()) LogStatistics();
+  if (user.use_count() == 1) LogStatistics();
 }
 
 absl::Status Context::Failure() const {
@@ -95,6 +97,92 @@ void Context::LogStatistics() const {
   for (const std::string& line : StatsTable(totals_)) {
     TCPX_INFO_TO(communicator->log, "comm %x: %s", communicator->id, line);
   }
+}
+
+void ContextTable::OfferLog(LogSink log) const {
+  if (log != nullptr || contexts_.empty()) SetLogSink(log);
+}
+
+Context* ContextTable::Add(std::unique_ptr<Context> context) {
+  Context* raw = context.get();
+  contexts_[raw] = std::move(context);
+  if (!raw->has_finalize()) legacy_ = raw;
+  return raw;
+}
+
+void ContextTable::Remove(Context* context) {
+  const LogSink log = context->communicator->log;
+  if (context == legacy_) legacy_ = nullptr;
+  contexts_.erase(context);
+  LogSink another = nullptr;
+  for (const auto& [raw, other] : contexts_) {
+    if (other->communicator->log == log) return;
+    if (other->communicator->log != nullptr) another = other->communicator->log;
+  }
+  if (another != nullptr) SetLogSink(another);
+}
+
+void ContextTable::JoinGroup(Context* context) const {
+  const Context* found = nullptr;
+  for (const auto& [raw, other] : contexts_) {
+    if (other->communicator->id != context->communicator->id || other->one_sided) continue;
+    if (found == nullptr || other->made_by == context->made_by) found = raw;
+  }
+  if (found == nullptr) return;
+  context->communicator->group = found->communicator->group;
+  if (context->communicator->traffic_class == kNoTrafficClass) {
+    context->communicator->traffic_class = found->communicator->traffic_class;
+  }
+}
+
+bool ContextTable::ShowsReceiveHint() const {
+  return std::any_of(contexts_.begin(), contexts_.end(),
+                     [](const auto& entry) { return entry.second->api_version >= 9; });
+}
+
+// A GPU is only once in a communicator: contexts of the same one are as many GPUs. NCCL makes all of them before the
+// first connects.
+int ContextTable::GpuCount() const {
+  int most = 1;
+  absl::flat_hash_map<uint64_t, int> counts;
+  for (const auto& [raw, context] : contexts_) {
+    if (raw->has_finalize() && !raw->one_sided) most = std::max(most, ++counts[raw->communicator->id]);
+  }
+  return most;
+}
+
+ListenComm* OpenObjects::Add(std::unique_ptr<ListenComm> listen) {
+  ListenComm* raw = listen.get();
+  raw->context->listens.insert(raw);
+  listens_[raw] = std::move(listen);
+  return raw;
+}
+
+std::unique_ptr<ListenComm> OpenObjects::Take(ListenComm* listen) {
+  auto found = listens_.find(listen);
+  if (found == listens_.end()) return nullptr;
+  std::unique_ptr<ListenComm> taken = std::move(found->second);
+  listens_.erase(found);
+  taken->context->listens.erase(listen);
+  return taken;
+}
+
+void OpenObjects::CloseListens() {
+  for (auto& [raw, listen] : listens_) listen->acceptor->CloseListen(listen->listening);
+}
+
+void OpenObjects::Add(Comm* comm, Owner owner) {
+  owner.context->Add(comm);
+  comms_[comm] = std::move(owner);
+}
+
+OpenObjects::Owner OpenObjects::Remove(Comm* comm) {
+  auto found = comms_.find(comm);
+  Owner owner = std::move(found->second);
+  comms_.erase(found);
+  owner.context->Remove(comm);
+  delete comm;  // After the look-up: a comm that another thread enters now may get the same address.
+  return owner;
 }
 
 }  // namespace tcpx

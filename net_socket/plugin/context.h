@@ -1,4 +1,5 @@
-// context.h: what a context keeps: its settings, what it has open, and what its connections have moved.
+// context.h: what a context keeps: its settings, what it has open, and what its connections have moved; which contexts
+// there are, and which listen comms and comms NCCL holds.
 //
 // Purpose: one for each NCCL communicator (v11 and up), one for the process (older); listen and connect take their
 //          settings from the context they are given.
@@ -14,10 +15,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "common/log_level.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/communicator.h"
-#include "net_socket/plugin/transport_users.h"
+#include "net_socket/connect/acceptor.h"
+#include "net_socket/plugin/transport.h"
 #include "net_socket/stats/totals.h"
 
 namespace tcpx {
@@ -66,5 +69,67 @@ class Context {
 
 // What a forked child is shown: nothing takes it, and it is never destroyed.
 Context* RefusedContext();
+
+// The contexts that there are, and whose logger the lines of no context go to.
+// Lifetime: a context until Remove; v6 to v10's until the end.
+class ContextTable {
+ public:
+  // For lines of no context. A null one does not replace what other contexts were given.
+  void OfferLog(LogSink log) const;
+
+  Context* Add(std::unique_ptr<Context> context);
+  bool contains(Context* context) const { return contexts_.contains(context); }
+  // Lines of no context go to a logger that is still in use.
+  void Remove(Context* context);
+
+  // A failure of the communicator's other connections ends this one, and vice versa; it takes over their traffic class.
+  // Where several GPUs of this process are in it: of the one whose thread makes this one, as NCCL does.
+  void JoinGroup(Context* context) const;
+  // The process's of v6 to v10; null before the first.
+  Context* legacy() const { return legacy_; }
+  // True exactly when one uses v9 or a newer version.
+  bool ShowsReceiveHint() const;
+  // GPUs of this process, as far as contexts tell: those of v11 and up; 1 without any.
+  int GpuCount() const;
+
+ private:
+  absl::flat_hash_map<Context*, std::unique_ptr<Context>> contexts_;
+  Context* legacy_ = nullptr;
+};
+
+class ListenComm {
+ public:
+  Context* context = nullptr;
+  std::shared_ptr<Listening> listening;
+  Acceptor* acceptor = nullptr;
+  TransportUse use;  // v11 and up: nobody's, the context's will do
+};
+
+// The listen comms and comms that NCCL holds: whose each one is, and that it uses the transport.
+// Lifetime: an object until it is closed; a comm that never is stays as it is.
+class OpenObjects {
+ public:
+  // Whose a comm is.
+  struct Owner {
+    Context* context = nullptr;
+    TransportUse use;  // as ListenComm's
+  };
+
+  ListenComm* Add(std::unique_ptr<ListenComm> listen);
+  // Null: it was closed before.
+  std::unique_ptr<ListenComm> Take(ListenComm* listen);
+  // At unload: stops the listening of all.
+  void CloseListens();
+
+  void Add(Comm* comm, Owner owner);
+  bool contains(Comm* comm) const { return comms_.contains(comm); }
+  bool no_comms() const { return comms_.empty(); }
+  // Frees a closed comm; its context keeps its counters.
+  Owner Remove(Comm* comm);
+
+ private:
+  absl::flat_hash_map<ListenComm*, std::unique_ptr<ListenComm>> listens_;
+  absl::flat_hash_map<Comm*, Owner> comms_;
+};
 
 }  // namespace tcpx

@@ -15,7 +15,6 @@
 #include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/gpu/gpu_hub.h"
 #include "net_socket/message/wire.h"
-#include "net_socket/plugin/dial_plan.h"
 #include "net_socket/stats/hub.h"
 
 namespace tcpx {
@@ -25,8 +24,9 @@ namespace {
 constexpr int64_t kSoonNs = 250 * kMillisecond;
 
 // Where the comm has not failed, an error of its calls is about their arguments.
-void LogMisuse(Comm* comm, const absl::Status& status) {
+absl::Status LogMisuse(Comm* comm, absl::Status status) {
   if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
+  return status;
 }
 
 // Says a failure's cause: NCCL shows a result's name only.
@@ -55,7 +55,7 @@ AnnouncedDevices& Plugin::devices() {
 absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   const CallGuard::Pass pass(&guard_);
   if (guard_.shows_device()) return RefusedContext();
-  if (!pass.ok()) return pass.Refusal();
+  if (!pass.ok()) return guard_.Refusal();
   MutexLock lock(mutex_);
   contexts_.OfferLog(options.log);
   if (options.api_version <= 10 && contexts_.legacy() != nullptr) {
@@ -99,7 +99,7 @@ bool Plugin::EndContext(Context* context) {
   std::vector<std::unique_ptr<Transport>> retired;  // Its end waits, and comes after the lock's.
   MutexLock lock(mutex_);
   for (auto& [key, use] : context->dials) transport_users_.transport()->dialler().Cancel(key);
-  context->use = TransportUse();
+  context->use.reset();
   context->LogStatistics();
   const bool aborted = context->communicator->aborted.load(std::memory_order_relaxed);
   contexts_.Remove(context);
@@ -110,7 +110,7 @@ bool Plugin::EndContext(Context* context) {
 absl::StatusOr<int> Plugin::DeviceCount() {
   const CallGuard::Pass pass(&guard_);
   if (guard_.shows_device()) return 1;
-  if (!pass.ok()) return pass.Refusal();
+  if (!pass.ok()) return guard_.Refusal();
   MutexLock lock(mutex_);
   const int count = devices().table().count();
   return count == 0 && settings().protects() ? 1 : count;
@@ -119,7 +119,7 @@ absl::StatusOr<int> Plugin::DeviceCount() {
 absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
   const CallGuard::Pass pass(&guard_);
   if (device == 0 && guard_.shows_device()) return NoDevice();
-  if (!pass.ok()) return pass.Refusal();
+  if (!pass.ok()) return guard_.Refusal();
   MutexLock lock(mutex_);
   if (device == 0 && devices().table().count() == 0 && settings().protects()) return NoDevice();
   absl::Status known = devices().Check(device);
@@ -129,7 +129,7 @@ absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
 
 absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int> children) {
   const CallGuard::Pass pass(&guard_);
-  if (!pass.ok()) return pass.Refusal();
+  if (!pass.ok()) return guard_.Refusal();
   MutexLock lock(mutex_);
   auto made = devices().table().Fuse(children);
   // No warning: NCCL offers what it could merge without being asked to, and goes on.
@@ -148,10 +148,9 @@ absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport(int device) {
   if (lane_notes_ == nullptr) lane_notes_ = std::make_unique<LaneNotes>();
   auto transport = Transport::Start(options, PlanThreads(settings().cpu_facts(), demand, options), settings().secret(),
                                     lane_notes_.get(), std::move(gpu));
-  if (stats_ == nullptr) {
-    StatsSettings wanted{options.stats, options.stats_dir, options.stats_socket, options.stats_lanes};
-    if (wanted.any()) stats_ = std::make_shared<StatsHub>(std::move(wanted));
-    if (stats_ != nullptr) stats_->ShowRma(&rma_counts_);
+  const bool shows_stats = options.stats || !options.stats_dir.empty() || !options.stats_socket.empty();
+  if (shows_stats && stats_ == nullptr) {
+    stats_ = std::make_shared<StatsHub>(options, [this] { return rma_counts_.ReadRma(); });
   }
   if (transport.ok() && stats_ != nullptr) (*transport)->Serve(stats_.get());
   return transport;
@@ -164,13 +163,13 @@ absl::StatusOr<TransportUse> Plugin::Use(Context* context, int device) {
   GpuHub* const gpu = transport_users_.transport()->runtime().gpu.get();
   if (gpu != nullptr) gpu->SetNumaNodes(devices().NumaNodes());
   if (!context->has_finalize()) return use;
-  if (!context->use.held()) context->use = *std::move(use);
+  if (context->use == nullptr) context->use = *std::move(use);
   return TransportUse();
 }
 
 absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* handle) {
   const CallGuard::Pass pass(&guard_);
-  if (!pass.ok()) return pass.Refusal();
+  if (!pass.ok()) return guard_.Refusal();
   MutexLock lock(mutex_);
   absl::Status known = devices().Check(device);
   if (!known.ok()) return Logged(known);
@@ -180,7 +179,7 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   Handle contents;
   auto ours = std::make_shared<Listening>();
   ours->communicator = context->communicator;
-  auto listening = acceptor.Listen(devices().device(device), std::move(ours), &contents);
+  auto listening = acceptor.Listen(devices().table().device(device), std::move(ours), &contents);
   if (!listening.ok()) {
     context->Release(*std::move(use));
     return Logged(listening.status());
@@ -213,9 +212,9 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   auto use = Use(context, device);
   if (!use.ok()) return use.status();
   Transport* const transport = transport_users_.transport();
-  request.device = &devices().device(device);
+  request.device = &devices().table().device(device);
   request.communicator = context->communicator;
-  PlanDial(settings().options(), transport, ReadHostMark(static_cast<const char*>(handle)), &request);
+  transport->PlanDial(ReadHostMark(static_cast<const char*>(handle)), &request);
   auto key = transport->dialler().Start(request);
   if (key.ok()) {
     context->dials[*key] = *std::move(use);
@@ -227,7 +226,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
 
 absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle, const ConnectOptions& options) {
   const CallGuard::Pass pass(&guard_);
-  if (!pass.ok()) return pass.Refusal();
+  if (!pass.ok()) return guard_.Refusal();
   char* key_at = static_cast<char*>(handle) + kHandleKeyOffset;
   uint64_t key;
   std::memcpy(&key, key_at, sizeof(key));
@@ -259,7 +258,7 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
 
 absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   const CallGuard::Pass pass(&guard_);
-  if (!pass.ok()) return pass.Refusal();
+  if (!pass.ok()) return guard_.Refusal();
   auto comm = listen->acceptor->Accept(listen->listening);
   if (!comm.ok() || *comm == nullptr) {
     absl::Status failed = listen->context->Failure();
@@ -267,7 +266,7 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
     return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
   }
   MutexLock lock(mutex_);
-  return Enter(*std::move(comm), listen->context, listen->use.Another());
+  return Enter(*std::move(comm), listen->context, listen->use);
 }
 
 Comm* Plugin::Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use) {
@@ -295,8 +294,7 @@ void Plugin::EndListen(ListenComm* listen) {
 }
 
 absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
-  absl::Status usable = guard_.Usable();
-  if (!usable.ok()) return usable;
+  if (guard_.forked()) return guard_.Refusal();
   auto region = comm->RegisterMemory(data, bytes, type);
   if (!region.ok()) comm->ReportMisuse(region.status().message());
   return region;
@@ -322,18 +320,14 @@ std::optional<RmaLimits> Plugin::OfferRma() {
 
 absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
   *request = nullptr;
-  if (guard_.forked()) return guard_.Usable();
-  absl::Status status = static_cast<SendComm*>(comm)->Send(args, request);
-  LogMisuse(comm, status);
-  return status;
+  if (guard_.forked()) return guard_.Refusal();
+  return LogMisuse(comm, static_cast<SendComm*>(comm)->Send(args, request));
 }
 
 absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** request) {
   *request = nullptr;
-  if (guard_.forked()) return guard_.Usable();
-  absl::Status status = static_cast<ReceiveComm*>(comm)->Receive(args, request);
-  LogMisuse(comm, status);
-  return status;
+  if (guard_.forked()) return guard_.Refusal();
+  return LogMisuse(comm, static_cast<ReceiveComm*>(comm)->Receive(args, request));
 }
 
 // Host memory is visible as soon as test says done.
@@ -344,11 +338,9 @@ absl::Status Plugin::Flush(Comm*, const FlushArgs&, Request** request) {
 
 absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   *done = false;
-  if (guard_.forked()) return guard_.Usable();
+  if (guard_.forked()) return guard_.Refusal();
   Comm* const comm = request->comm;  // The request may be another's after the call.
-  absl::Status status = comm->Test(request, done, sizes);
-  LogMisuse(comm, status);
-  return status;
+  return LogMisuse(comm, comm->Test(request, done, sizes));
 }
 
 void Plugin::CloseComm(Comm* comm) {

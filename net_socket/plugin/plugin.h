@@ -3,7 +3,7 @@
 // Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here;
 //          calls that move messages go straight to their comm.
 // Threads: as PluginApi.
-// States:  no transport until the first listen or connect; retired when the last user has gone (transport_users.h).
+// States:  no transport until the first listen or connect; retired when the last user has gone (transport.h).
 // Errors:  as PluginApi.
 #pragma once
 
@@ -18,8 +18,7 @@
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/plugin/announced_devices.h"
 #include "net_socket/plugin/call_guard.h"
-#include "net_socket/plugin/context_table.h"
-#include "net_socket/plugin/open_objects.h"
+#include "net_socket/plugin/context.h"
 #include "net_socket/plugin/settings.h"
 #include "net_socket/rma/limits.h"
 

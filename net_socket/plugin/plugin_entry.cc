@@ -42,12 +42,6 @@ void DisableInForkedChild() {
   SetLogSink(nullptr);  // NCCL's logger has a lock that another thread may have held at the fork.
 }
 
-Plugin* MakePlugin() {
-  // glibc forgets the handler when the library is unloaded.
-  pthread_atfork(nullptr, nullptr, &DisableInForkedChild);
-  return new (g_plugin_place) Plugin;
-}
-
 bool HasGroups() {
   Rma* const rma = g_rma.load(std::memory_order_acquire);
   return rma != nullptr && !rma->Unused();
@@ -70,17 +64,24 @@ __attribute__((destructor(101))) void FreeExceptionPool() {
 }
 #endif
 
-Plugin& InstalledPlugin() {
-  Plugin* plugin = g_plugin.load(std::memory_order_acquire);
-  if (plugin != nullptr) return *plugin;
+// What `make` gives the first caller.
+template <typename Object, typename Make>
+Object& Installed(std::atomic<Object*>* installed, const Make& make) {
+  if (Object* const object = installed->load(std::memory_order_acquire)) return *object;
   static Mutex mutex;
   MutexLock lock(mutex);
-  plugin = g_plugin.load(std::memory_order_acquire);
-  if (plugin == nullptr) {
-    plugin = MakePlugin();
-    g_plugin.store(plugin, std::memory_order_release);
-  }
-  return *plugin;
+  if (Object* const object = installed->load(std::memory_order_acquire)) return *object;
+  Object* const made = make();
+  installed->store(made, std::memory_order_release);
+  return *made;
+}
+
+Plugin& InstalledPlugin() {
+  return Installed(&g_plugin, [] {
+    // glibc forgets the handler when the library is unloaded.
+    pthread_atfork(nullptr, nullptr, &DisableInForkedChild);
+    return new (g_plugin_place) Plugin;
+  });
 }
 
 }  // namespace
@@ -88,21 +89,14 @@ Plugin& InstalledPlugin() {
 PluginApi& ThePlugin() { return InstalledPlugin(); }
 
 RmaApi& TheRma() {
-  Rma* rma = g_rma.load(std::memory_order_acquire);
-  if (rma != nullptr) return *rma;
-  Plugin* const plugin = &InstalledPlugin();
   if (g_forked) {
-    static RefusedRma* const refused = new RefusedRma(plugin);
+    static RefusedRma* const refused = new RefusedRma(&InstalledPlugin());
     return *refused;
   }
-  static Mutex mutex;
-  MutexLock lock(mutex);
-  rma = g_rma.load(std::memory_order_acquire);
-  if (rma == nullptr) {
-    rma = new (g_rma_place) Rma(plugin, [plugin] { return plugin->OfferRma(); });
-    g_rma.store(rma, std::memory_order_release);
-  }
-  return *rma;
+  return Installed(&g_rma, [] {
+    Plugin* const plugin = &InstalledPlugin();
+    return new (g_rma_place) Rma(plugin, [plugin] { return plugin->OfferRma(); });
+  });
 }
 
 }  // namespace tcpx

@@ -12,7 +12,7 @@
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
 #include "net_socket/message/flight.h"
-#include "net_socket/stats/rma_numbers.h"
+#include "net_socket/stats/counters.h"
 
 namespace tcpx {
 
@@ -33,11 +33,11 @@ class RmaGroupCounts {
   Relaxed<uint64_t> puts_, signals_, gets_, bytes_, in_batches_, following_, refused_, under_way_, under_way_max_;
 };
 
-class RmaCounts final : public RmaSource {
+class RmaCounts {
  public:
   void Join(const RmaGroupCounts* group);
   void Leave(const RmaGroupCounts* group);
-  RmaNumbers ReadRma() override;
+  RmaNumbers ReadRma();
 
  private:
   Mutex mutex_;

@@ -40,51 +40,76 @@ struct CounterLine {
   uint64_t Counts::*member;
   const char* json;
   const char* metric;
-  CountedAt ends;
   const char* help;
+  CountedAt ends = CountedAt::kBoth;
   double unit = 1;  // of the metric
 };
 
 inline constexpr CounterLine<LaneSums> kLaneCounters[] = {
-    {&LaneSums::bytes, "bytes", "tcpx_stream_bytes_total", CountedAt::kBoth,
+    {&LaneSums::bytes, "bytes", "tcpx_stream_bytes_total",
      "Bytes in the streams of the lanes, with headers and padding."},
-    {&LaneSums::chunks, "chunks", "tcpx_chunks_total", CountedAt::kBoth, "Chunks that travelled whole."},
-    {&LaneSums::calls, "calls", "tcpx_calls_total", CountedAt::kBoth,
-     "System calls or ring operations that moved bytes."},
-    {&LaneSums::short_calls, "short_writes", "tcpx_short_writes_total", CountedAt::kSenders,
-     "Sends that the kernel took only a part of."},
-    {&LaneSums::zero_copy, "zero_copy_sends", "tcpx_zero_copy_sends_total", CountedAt::kSenders,
-     "Chunks that were sent without a copy."},
-    {&LaneSums::copied, "zero_copy_copied", "tcpx_zero_copy_copied_total", CountedAt::kSenders,
-     "Chunks sent without a copy that the kernel copied after all."},
+    {&LaneSums::chunks, "chunks", "tcpx_chunks_total", "Chunks that travelled whole."},
+    {&LaneSums::calls, "calls", "tcpx_calls_total", "System calls or ring operations that moved bytes."},
+    {&LaneSums::short_calls, "short_writes", "tcpx_short_writes_total", "Sends that the kernel took only a part of.",
+     CountedAt::kSenders},
+    {&LaneSums::zero_copy, "zero_copy_sends", "tcpx_zero_copy_sends_total", "Chunks that were sent without a copy.",
+     CountedAt::kSenders},
+    {&LaneSums::copied, "zero_copy_copied", "tcpx_zero_copy_copied_total",
+     "Chunks sent without a copy that the kernel copied after all.", CountedAt::kSenders},
 };
 
 inline constexpr CounterLine<ConnectionCounts> kConnectionCounters[] = {
-    {&ConnectionCounts::lost, "lanes_lost", "tcpx_lanes_lost_total", CountedAt::kBoth, "Lanes whose socket died."},
-    {&ConnectionCounts::moved, "lanes_moved", "tcpx_lanes_moved_total", CountedAt::kBoth,
+    {&ConnectionCounts::lost, "lanes_lost", "tcpx_lanes_lost_total", "Lanes whose socket died."},
+    {&ConnectionCounts::moved, "lanes_moved", "tcpx_lanes_moved_total",
      "Lanes that left a working socket for a better one."},
-    {&ConnectionCounts::dialled, "lanes_redialled", "tcpx_lanes_redialled_total", CountedAt::kSenders,
-     "Sockets that were dialled in place of others."},
-    {&ConnectionCounts::resumed, "lanes_resumed", "tcpx_lanes_resumed_total", CountedAt::kBoth,
+    {&ConnectionCounts::dialled, "lanes_redialled", "tcpx_lanes_redialled_total",
+     "Sockets that were dialled in place of others.", CountedAt::kSenders},
+    {&ConnectionCounts::resumed, "lanes_resumed", "tcpx_lanes_resumed_total",
      "Lanes that went on with another socket."},
-    {&ConnectionCounts::added, "lanes_added", "tcpx_lanes_added_total", CountedAt::kBoth,
+    {&ConnectionCounts::added, "lanes_added", "tcpx_lanes_added_total",
      "Lanes that were opened while their connection was up."},
-    {&ConnectionCounts::dropped, "lanes_dropped", "tcpx_lanes_dropped_total", CountedAt::kBoth,
+    {&ConnectionCounts::dropped, "lanes_dropped", "tcpx_lanes_dropped_total",
      "Lanes that were closed while their connection was up."},
-    {&ConnectionCounts::slow, "lanes_slow", "tcpx_lanes_slow_total", CountedAt::kBoth,
+    {&ConnectionCounts::slow, "lanes_slow", "tcpx_lanes_slow_total",
      "Lanes that were far slower than the others for long."},
-    {&ConnectionCounts::health, nullptr, nullptr, CountedAt::kBoth, "Health sockets that came back."},
+    {&ConnectionCounts::health, nullptr, nullptr, "Health sockets that came back."},
 };
 
 inline constexpr CounterLine<TcpCounts> kTcpCounters[] = {
-    {&TcpCounts::busy_us, "busy_us", "tcpx_tcp_busy_seconds_total", CountedAt::kSenders,
-     "Time in which lanes had data that was not acknowledged.", 1e-6},
-    {&TcpCounts::window_limited_us, "window_limited_us", "tcpx_tcp_window_limited_seconds_total", CountedAt::kSenders,
-     "Busy time in which the peer's window was closed.", 1e-6},
-    {&TcpCounts::buffer_limited_us, "buffer_limited_us", "tcpx_tcp_buffer_limited_seconds_total", CountedAt::kSenders,
-     "Busy time in which the send buffer was the limit.", 1e-6},
-    {&TcpCounts::retransmits, "retransmits", "tcpx_retransmitted_segments_total", CountedAt::kBoth,
-     "Segments that were sent again."},
+    {&TcpCounts::busy_us, "busy_us", "tcpx_tcp_busy_seconds_total",
+     "Time in which lanes had data that was not acknowledged.", CountedAt::kSenders, 1e-6},
+    {&TcpCounts::window_limited_us, "window_limited_us", "tcpx_tcp_window_limited_seconds_total",
+     "Busy time in which the peer's window was closed.", CountedAt::kSenders, 1e-6},
+    {&TcpCounts::buffer_limited_us, "buffer_limited_us", "tcpx_tcp_buffer_limited_seconds_total",
+     "Busy time in which the send buffer was the limit.", CountedAt::kSenders, 1e-6},
+    {&TcpCounts::retransmits, "retransmits", "tcpx_retransmitted_segments_total", "Segments that were sent again."},
+};
+
+// What one-sided transfers have done: of the whole life of the process, but for what is of now.
+struct RmaNumbers {
+  uint64_t groups = 0;  // ever made; 0: there is nothing to show
+  uint64_t puts = 0;
+  uint64_t signals = 0;
+  uint64_t gets = 0;
+  uint64_t bytes = 0;
+  uint64_t in_batches = 0;
+  uint64_t following = 0;
+  uint64_t refused = 0;
+  uint64_t under_way = 0;      // now
+  uint64_t under_way_max = 0;  // of one group
+};
+
+inline constexpr CounterLine<RmaNumbers> kRmaCounters[] = {
+    {&RmaNumbers::puts, "puts", "tcpx_rma_puts_total", "One-sided puts with bytes."},
+    {&RmaNumbers::signals, "signals", "tcpx_rma_signals_total",
+     "Signals of one-sided transfers, with or without a put."},
+    {&RmaNumbers::gets, "gets", "tcpx_rma_gets_total", "One-sided gets."},
+    {&RmaNumbers::bytes, "bytes", "tcpx_rma_bytes_total", "Bytes of one-sided puts and gets."},
+    {&RmaNumbers::in_batches, "in_batches", "tcpx_rma_batched_puts_total",
+     "One-sided puts that shared a message with others."},
+    {&RmaNumbers::following, "following", "tcpx_rma_long_puts_total",
+     "One-sided puts that were a message of their own."},
+    {&RmaNumbers::refused, "refused", "tcpx_rma_refused_total", "One-sided operations that were refused here."},
 };
 
 // Adds all counts of a table.

@@ -1,5 +1,3 @@
-#include "net_socket/stats/exposition.h"
-
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/build_info.h"
+#include "net_socket/stats/snapshot.h"
 
 namespace tcpx {
 namespace {
@@ -50,9 +49,10 @@ constexpr MetricFamily kFamilies[] = {
 constexpr const char* kClasses[] = {"express", "bulk"};
 constexpr const char* kDirections[] = {"receive", "send"};
 
-// A collector drops a whole file for one label that is no UTF-8, and others name hosts and interfaces.
+// One more label, after a comma. A collector drops a whole file for one that is no UTF-8, and others name hosts and
+// interfaces.
 std::string Label(absl::string_view name, absl::string_view value) {
-  std::string label = absl::StrCat(name, "=\"");
+  std::string label = absl::StrCat(",", name, "=\"");
   for (const char c : value) {
     if (c == '\n') {
       label += "\\n";
@@ -75,43 +75,38 @@ std::string Number(double value) {
   return absl::StrFormat("%.12g", value);
 }
 
-template <typename Counters>
-void AddFamilies(const Counters& counters, std::vector<MetricFamily>* families) {
-  for (const auto& counter : counters) {
-    if (counter.metric != nullptr) families->push_back({counter.metric, "counter", counter.help});
-  }
-}
-
 // Collects the samples of each family, which must be together.
 class Writer {
  public:
   explicit Writer(const ProcessNumbers& process)
-      : common_(absl::StrCat(Label("node", process.host), ",", Label("pid", process.mark), ",",
-                             Label("slurm_job_id", process.slurm_job_id))) {}
+      : common_(absl::StrCat(Label("node", process.host), Label("pid", process.mark),
+                             Label("slurm_job_id", process.slurm_job_id))
+                    .substr(1)) {}
 
-  void Add(const char* family, absl::string_view labels, double value, const char* suffix = "") {
-    absl::StrAppend(&samples_[family], family, suffix, "{", common_, labels.empty() ? "" : ",", labels, "} ",
-                    Number(value), "\n");
+  template <typename Value>
+  void Add(const char* family, absl::string_view labels, Value value, const char* suffix = "") {
+    absl::StrAppend(&samples_[family], family, suffix, "{", common_, labels, "} ", Number(static_cast<double>(value)),
+                    "\n");
   }
   template <typename Counters, typename Counts>
-  void AddCounters(const Counters& counters, const std::string& labels, const Counts& counts, bool sends) {
+  void AddCounters(const Counters& counters, absl::string_view labels, const Counts& counts, bool sends) {
     for (const auto& counter : counters) {
       if (counter.metric == nullptr || (counter.ends == CountedAt::kSenders && !sends)) continue;
       Add(counter.metric, labels, static_cast<double>(counts.*counter.member) * counter.unit);
     }
   }
-  void AddHistogram(const char* family, const std::string& labels, const LogHistogramValues& values, int first,
-                    int last, double unit) {
+  void AddHistogram(const char* family, absl::string_view labels, const LogHistogramValues& values, int first, int last,
+                    double unit) {
     uint64_t seen = 0;
     for (int i = 0; i < kLogBuckets; ++i) {
       seen += values.buckets[static_cast<size_t>(i)];
       if (i < first || i > last) continue;
       const double bound = static_cast<double>(uint64_t{1} << i) * unit;
-      Add(family, absl::StrCat(labels, ",", Label("le", Number(bound))), static_cast<double>(seen), "_bucket");
+      Add(family, absl::StrCat(labels, Label("le", Number(bound))), seen, "_bucket");
     }
-    Add(family, absl::StrCat(labels, ",", Label("le", "+Inf")), static_cast<double>(seen), "_bucket");
+    Add(family, absl::StrCat(labels, Label("le", "+Inf")), seen, "_bucket");
     Add(family, labels, static_cast<double>(values.sum) * unit, "_sum");
-    Add(family, labels, static_cast<double>(seen), "_count");
+    Add(family, labels, seen, "_count");
   }
   std::string Text() const {
     std::string text;
@@ -131,34 +126,29 @@ class Writer {
 
 void AddTraffic(const std::string& labels, const DirectionTotals& sum, bool sends, Writer* out) {
   for (size_t i = 0; i < 2; ++i) {
-    const std::string classed = absl::StrCat(labels, ",", Label("class", kClasses[i]));
-    out->Add(sends ? "tcpx_sent_messages_total" : "tcpx_received_messages_total", classed,
-             static_cast<double>(sum.messages[i]));
-    out->Add(sends ? "tcpx_sent_bytes_total" : "tcpx_received_bytes_total", classed, static_cast<double>(sum.bytes[i]));
+    const std::string classed = absl::StrCat(labels, Label("class", kClasses[i]));
+    out->Add(sends ? "tcpx_sent_messages_total" : "tcpx_received_messages_total", classed, sum.messages[i]);
+    out->Add(sends ? "tcpx_sent_bytes_total" : "tcpx_received_bytes_total", classed, sum.bytes[i]);
   }
 }
 
 void AddLanes(const std::string& labels, const DirectionTotals& sum, bool sends, Writer* out) {
   for (const auto& [kind, count] : sum.lanes) {
     out->Add("tcpx_lanes",
-             absl::StrCat(labels, ",", Label("congestion", kind.first), ",", Label("dscp", absl::StrCat(kind.second))),
-             static_cast<double>(count));
+             absl::StrCat(labels, Label("congestion", kind.first), Label("dscp", absl::StrCat(kind.second))), count);
   }
-  out->AddCounters(kLaneCounters, labels, sum.stream, sends);
-  out->AddCounters(kConnectionCounters, labels, sum.counts, sends);
-}
-
-void AddTcp(const std::string& labels, const DirectionTotals& sum, bool sends, Writer* out) {
   for (size_t i = 0; i < kBlockedKinds; ++i) {
     if (sum.blocked[i] == 0) continue;
     out->Add("tcpx_blocked_seconds_total",
-             absl::StrCat(labels, ",", Label("cause", BlockedCause(i)), ",", Label("reason", BlockedReason(i))),
+             absl::StrCat(labels, Label("cause", kBlockedWords[i].cause), Label("reason", kBlockedWords[i].reason)),
              Seconds(sum.blocked[i]));
   }
+  out->AddCounters(kLaneCounters, labels, sum.stream, sends);
+  out->AddCounters(kConnectionCounters, labels, sum.counts, sends);
   out->AddCounters(kTcpCounters, labels, sum.tcp, sends);
   if (!sends) return;
-  out->Add("tcpx_delivery_rate_bytes_per_second", labels, static_cast<double>(sum.delivery_bytes_per_second));
-  out->Add("tcpx_unacked_bytes", labels, static_cast<double>(sum.unacked_bytes));
+  out->Add("tcpx_delivery_rate_bytes_per_second", labels, sum.delivery_bytes_per_second);
+  out->Add("tcpx_unacked_bytes", labels, sum.unacked_bytes);
   if (sum.rtt_us > 0) out->Add("tcpx_rtt_seconds", labels, FromMicros(sum.rtt_us));
   if (sum.rtt_min_us > 0) out->Add("tcpx_rtt_min_seconds", labels, FromMicros(sum.rtt_min_us));
 }
@@ -168,15 +158,14 @@ void AddPeers(const Totals& totals, Writer* out) {
     for (size_t sends = 0; sends < 2; ++sends) {
       const DirectionTotals& sum = directions[sends];
       if (sum.opened == 0) continue;
-      const std::string peer = absl::StrCat(Label("device", key.interfaces), ",", Label("peer", key.peer_host));
-      const std::string labels = absl::StrCat(peer, ",", Label("direction", kDirections[sends]));
-      out->Add("tcpx_connections", labels, static_cast<double>(sum.open));
-      out->Add("tcpx_connections_opened_total", labels, static_cast<double>(sum.opened));
-      out->Add("tcpx_connections_failed_total", labels, static_cast<double>(sum.failed));
-      out->Add("tcpx_messages_under_way", labels, static_cast<double>(sum.posted));
+      const std::string peer = absl::StrCat(Label("device", key.interfaces), Label("peer", key.peer_host));
+      const std::string labels = absl::StrCat(peer, Label("direction", kDirections[sends]));
+      out->Add("tcpx_connections", labels, sum.open);
+      out->Add("tcpx_connections_opened_total", labels, sum.opened);
+      out->Add("tcpx_connections_failed_total", labels, sum.failed);
+      out->Add("tcpx_messages_under_way", labels, sum.posted);
       AddTraffic(peer, sum, sends != 0, out);
       AddLanes(labels, sum, sends != 0, out);
-      AddTcp(labels, sum, sends != 0, out);
     }
   }
 }
@@ -187,9 +176,8 @@ void AddHistograms(const Totals& totals, Writer* out) {
   for (const auto& [key, directions] : totals.map()) {
     for (size_t sends = 0; sends < 2; ++sends) {
       for (size_t i = 0; i < 2; ++i) {
-        const std::string labels =
-            absl::StrCat(Label("device", key.interfaces), ",", Label("direction", kDirections[sends]), ",",
-                         Label("class", kClasses[i]));
+        const std::string labels = absl::StrCat(Label("device", key.interfaces), Label("direction", kDirections[sends]),
+                                                Label("class", kClasses[i]));
         sums[labels].first.Add(directions[sends].sizes[i]);
         sums[labels].second.Add(directions[sends].durations[i]);
       }
@@ -206,22 +194,21 @@ void AddEachLane(const Snapshot& snapshot, Writer* out) {
   for (const ConnectionNumbers& connection : snapshot.connections) {
     for (size_t i = 0; i < connection.lanes.size(); ++i) {
       const LaneNumbers& lane = connection.lanes[i];
-      if (!lane.open || count++ >= kLanesMax) continue;
+      if (!lane.open || count++ >= kLaneSeriesMax) continue;
       const std::string labels = absl::StrCat(
-          Label("device", connection.interfaces), ",", Label("peer", connection.peer_host), ",",
-          Label("direction", kDirections[connection.sends ? 1 : 0]), ",", Label("connection", connection.connection),
-          ",", Label("lane", absl::StrCat(i)), ",", Label("local", lane.local), ",", Label("remote", lane.peer));
-      out->Add("tcpx_lane_bytes_total", labels, static_cast<double>(lane.bytes));
-      out->Add("tcpx_lane_retransmitted_segments_total", labels, static_cast<double>(lane.tcp.retransmits));
+          Label("device", connection.interfaces), Label("peer", connection.peer_host),
+          Label("direction", kDirections[connection.sends ? 1 : 0]), Label("connection", connection.connection),
+          Label("lane", absl::StrCat(i)), Label("local", lane.local), Label("remote", lane.peer));
+      out->Add("tcpx_lane_bytes_total", labels, lane.bytes);
+      out->Add("tcpx_lane_retransmitted_segments_total", labels, lane.tcp.retransmits);
       out->Add("tcpx_lane_rtt_seconds", labels, FromMicros(lane.tcp.rtt_us));
       if (!connection.sends) continue;
-      out->Add("tcpx_lane_delivery_rate_bytes_per_second", labels,
-               static_cast<double>(lane.tcp.delivery_bytes_per_second));
+      out->Add("tcpx_lane_delivery_rate_bytes_per_second", labels, lane.tcp.delivery_bytes_per_second);
       out->Add("tcpx_lane_busy_seconds_total", labels, FromMicros(lane.tcp.busy_us));
       out->Add("tcpx_lane_window_limited_seconds_total", labels, FromMicros(lane.tcp.window_limited_us));
     }
   }
-  out->Add("tcpx_lanes_left_out", "", count > kLanesMax ? count - kLanesMax : 0);
+  out->Add("tcpx_lanes_left_out", "", count > kLaneSeriesMax ? count - kLaneSeriesMax : 0);
 }
 
 // Where a GPU is known, connections of the same communicator that have none yet say nothing.
@@ -230,38 +217,43 @@ void AddCommunicators(const Totals& totals, Writer* out) {
     for (const int gpu : gpus) {
       if (gpu < 0 && gpus.size() > 1) continue;
       out->Add("tcpx_communicator_info",
-               absl::StrCat(Label("id", absl::StrFormat("0x%x", id)), ",", Label("gpu", GpuName(gpu))), 1);
+               absl::StrCat(Label("id", absl::StrFormat("0x%x", id)), Label("gpu", GpuName(gpu))), 1);
     }
   }
 }
 
 void AddThreads(const std::vector<ThreadTimes>& threads, Writer* out) {
-  std::map<std::string, std::pair<uint64_t, uint64_t>> sums;
+  std::map<std::string, ThreadUse> sums;
   for (const ThreadTimes& thread : threads) {
-    sums[thread.name].first += thread.cpu_ns;
-    sums[thread.name].second += thread.no_cpu_ns;
+    sums[thread.name].cpu_ns += thread.cpu_ns;
+    sums[thread.name].no_cpu_ns += thread.no_cpu_ns;
   }
-  for (const auto& [name, times] : sums) {
-    out->Add("tcpx_thread_cpu_seconds_total", Label("thread", name), Seconds(times.first));
-    out->Add("tcpx_thread_no_cpu_seconds_total", Label("thread", name), Seconds(times.second));
+  for (const auto& [name, use] : sums) {
+    out->Add("tcpx_thread_cpu_seconds_total", Label("thread", name), Seconds(use.cpu_ns));
+    out->Add("tcpx_thread_no_cpu_seconds_total", Label("thread", name), Seconds(use.no_cpu_ns));
   }
 }
 
 void AddRma(const RmaNumbers& rma, Writer* out) {
   if (rma.groups == 0) return;
-  for (const auto& counter : kRmaCounters) out->Add(counter.metric, "", static_cast<double>(rma.*counter.member));
-  out->Add("tcpx_rma_under_way", "", static_cast<double>(rma.under_way));
-  out->Add("tcpx_rma_under_way_max", "", static_cast<double>(rma.under_way_max));
+  out->AddCounters(kRmaCounters, "", rma, true);
+  out->Add("tcpx_rma_under_way", "", rma.under_way);
+  out->Add("tcpx_rma_under_way_max", "", rma.under_way_max);
 }
 
 }  // namespace
 
 std::vector<MetricFamily> MetricFamilies() {
   std::vector<MetricFamily> families(std::begin(kFamilies), std::end(kFamilies));
-  AddFamilies(kLaneCounters, &families);
-  AddFamilies(kConnectionCounters, &families);
-  AddFamilies(kTcpCounters, &families);
-  AddFamilies(kRmaCounters, &families);
+  const auto add = [&](const auto& counters) {
+    for (const auto& counter : counters) {
+      if (counter.metric != nullptr) families.push_back({counter.metric, "counter", counter.help});
+    }
+  };
+  add(kLaneCounters);
+  add(kConnectionCounters);
+  add(kTcpCounters);
+  add(kRmaCounters);
   return families;
 }
 

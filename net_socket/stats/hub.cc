@@ -15,25 +15,20 @@
 #include "common/status.h"
 #include "common/this_host.h"
 #include "common/thread.h"
-#include "net_socket/stats/exposition.h"
-#include "net_socket/stats/snapshot_json.h"
 #include "net_socket/stats/stats_file.h"
 #include "net_socket/stats/stats_socket.h"
 
 namespace tcpx {
 namespace {
 
-int64_t ThreadCpuNs() {
+int64_t NanosOf(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return int64_t{now.tv_sec} * kSecond + now.tv_nsec;
 }
 
-double UnixNow() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+int64_t ThreadCpuNs() { return NanosOf(CLOCK_THREAD_CPUTIME_ID); }
+double UnixNow() { return static_cast<double>(NanosOf(CLOCK_REALTIME)) * 1e-9; }
 
 ProcessNumbers ThisProcess() {
   ProcessNumbers process;
@@ -60,10 +55,12 @@ void WarnOfMemory() {
 class StatsHub::Outputs {
  public:
   explicit Outputs(StatsHub* hub) : hub_(hub) {
-    const StatsSettings& settings = hub->settings();
-    if (!settings.dir.empty()) file_ = std::make_unique<StatsFile>(settings.dir, hub->process_, hub->warned_file_);
-    if (settings.socket.empty()) return;
-    auto socket = StatsSocket::Open(settings.socket);
+    const Options& options = hub->options_;
+    if (!options.stats_dir.empty()) {
+      file_ = std::make_unique<StatsFile>(options.stats_dir, hub->process_, &hub->warned_file_);
+    }
+    if (options.stats_socket.empty()) return;
+    auto socket = StatsSocket::Open(options.stats_socket);
     if (socket.ok()) {
       socket_ = *std::move(socket);
       TCPX_INFO("TCPX_STATS_SOCKET: statistics are served at %s", socket_->name());
@@ -73,15 +70,11 @@ class StatsHub::Outputs {
     }
   }
 
-  ~Outputs() {
-    if (file_ != nullptr) hub_->warned_file_ = file_->warned();
-  }
-
   void Looked() { document_ = nullptr; }
 
   void Write() {
     if (file_ == nullptr) return;
-    const bool lanes = hub_->settings().lanes;
+    const bool lanes = hub_->options_.stats_lanes;
     file_->Write(PrometheusText(hub_->Take(lanes), lanes));
     file_->RemoveStale();
   }
@@ -111,30 +104,20 @@ class StatsHub::Outputs {
   std::shared_ptr<const std::string> document_;
 };
 
-StatsHub::StatsHub(StatsSettings settings) : settings_(std::move(settings)), process_(ThisProcess()) {}
-
-StatsHub::~StatsHub() {
-  MutexLock lock(start_mutex_);
-  if (!thread_.joinable()) return;
-  (void)eventfd_write(stop_.get(), 1);
-  thread_.join();
-}
+StatsHub::StatsHub(const Options& options, ReadRma read_rma)
+    : options_(options), read_rma_(std::move(read_rma)), process_(ThisProcess()) {}
 
 void StatsHub::Start() {
   MutexLock lock(start_mutex_);
   if (users_++ > 0) return;
   stop_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!stop_.valid()) {
-    const absl::Status why = ErrnoStatus(errno, "eventfd");
-    if (std::exchange(warned_, true)) return;
-    TCPX_WARN("%s; there are no statistics; transfers go on", std::string(why.message()));
-    return;  // A thread that can't be stopped is not begun.
-  }
-  auto thread = StartThread("the thread of the statistics", [this] { Run(); });
+  // A thread that can't be stopped is not begun.
+  auto thread = stop_.valid() ? StartThread("the thread of the statistics", [this] { Run(); })
+                              : absl::StatusOr<std::thread>(ErrnoStatus(errno, "eventfd"));
   if (thread.ok()) {
     thread_ = *std::move(thread);
-  } else {
-    TCPX_WARN("%s; there are no statistics; transfers go on", std::string(thread.status().message()));
+  } else if (!std::exchange(warned_, true)) {
+    TCPX_WARN("%s; there are no statistics; transfers go on", thread.status().message());
   }
 }
 
@@ -188,27 +171,15 @@ void StatsHub::NoteCost(int64_t* cpu_ns) {
 }
 
 std::shared_ptr<StatsEntry> StatsHub::Join(Link<NumbersSource> source, const Read& read) {
-  auto entry = std::make_shared<StatsEntry>(std::move(source));
   ConnectionNumbers first;
   read(&first);
-  NamePeer(&first);
-  {
-    MutexLock lock(entry->mutex_);
-    entry->numbers_ = std::move(first);
-  }
   MutexLock lock(mutex_);
+  // Other hosts than the first kPeersMax have one name.
+  if (peers_.size() < Totals::kPeersMax) peers_.insert(first.peer_host);
+  if (peers_.count(first.peer_host) == 0) first.peer_host = Totals::kOther;
+  auto entry = std::make_shared<StatsEntry>(std::move(source), std::move(first));
   entries_.insert(entry);
   return entry;
-}
-
-void StatsHub::NamePeer(ConnectionNumbers* numbers) {
-  MutexLock lock(mutex_);
-  if (peers_.count(numbers->peer_host) > 0) return;
-  if (peers_.size() < Totals::kPeersMax) {
-    peers_.insert(numbers->peer_host);
-  } else {
-    numbers->peer_host = Totals::kOther;
-  }
 }
 
 void StatsHub::Leave(const std::shared_ptr<StatsEntry>& entry, const Read& read) {
@@ -219,15 +190,6 @@ void StatsHub::Leave(const std::shared_ptr<StatsEntry>& entry, const Read& read)
   read(&entry->numbers_);
   Attribute(kUseUnknown, &entry->numbers_);
   closed_.Add(entry->numbers_, false);
-}
-
-void StatsHub::LookAt(StatsEntry* entry, const ThreadWatch& threads) {
-  entry->source_.With([&](NumbersSource* source) {
-    MutexLock lock(entry->mutex_);
-    if (entry->left_) return;
-    source->ReadNumbers(&entry->numbers_);
-    Attribute(threads.Use(entry->numbers_.caller), &entry->numbers_);
-  });
 }
 
 void StatsHub::LookAtAll() {
@@ -244,7 +206,14 @@ void StatsHub::LookAtAll() {
     if (entry->numbers_.caller != 0) callers.insert(entry->numbers_.caller);
   }
   threads.Look(callers);
-  for (auto& entry : entries) LookAt(entry.get(), threads);
+  for (auto& entry : entries) {
+    entry->source_.With([&](NumbersSource* source) {
+      MutexLock lock(entry->mutex_);
+      if (entry->left_) return;
+      source->ReadNumbers(&entry->numbers_);
+      Attribute(threads.Use(entry->numbers_.caller), &entry->numbers_);
+    });
+  }
   MutexLock lock(mutex_);
   threads_ = std::move(threads);
   looked_ns_ = MonotonicNanos();
@@ -263,7 +232,7 @@ Snapshot StatsHub::Take(bool connections) {
   for (const auto& [id, thread] : threads_.threads()) snapshot.threads.push_back(thread);
   for (const auto& [name, thread] : threads_.ended()) snapshot.threads.push_back(thread);
   snapshot.totals = closed_;
-  if (rma_ != nullptr) snapshot.rma = rma_->ReadRma();
+  if (read_rma_ != nullptr) snapshot.rma = read_rma_();
   for (auto& entry : entries_) {
     MutexLock entry_lock(entry->mutex_);
     snapshot.totals.Add(entry->numbers_, true);

@@ -5,7 +5,8 @@
 //          connection once a second, writes the file every 10 s and answers readers of the socket, so that neither
 //          messages nor housekeeping ever wait for a disk or a reader. StatsPace says how often it looks.
 // Threads: Start, Stop, Join, Leave and Take from any but its own.
-// Lifetime: the plugin's. What closed connections have counted stays.
+// Lifetime: the plugin's, shorter than the options'. Whoever has started it stops it. What closed connections have
+//          counted stays.
 // Errors:  one WARN each for a file, socket, thread or memory that can't be had; everything else continues.
 #pragma once
 
@@ -13,13 +14,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/mutex.h"
+#include "common/params.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/stats/snapshot.h"
 
@@ -32,14 +36,10 @@ namespace tcpx {
 // Threads: one at a time. Units: nanoseconds of MonotonicNanos; 0 is due. Errors: none.
 class StatsPace {
  public:
-  // From one look to the next.
   static constexpr int64_t kLookEveryNs = kSecond;
-  // And at the most, where looks are costly.
   static constexpr int64_t kLookEveryMaxNs = 10 * kSecond;
-  // From one time that the file is written to the next.
   static constexpr int64_t kWriteEveryNs = 10 * kSecond;
-  // A look's cost, times this, is the least time until the next one.
-  static constexpr int64_t kCostShare = 300;
+  static constexpr int64_t kCostShare = 300;  // a look's cost, times this, is the least time until the next one
 
   bool LookDue(int64_t now_ns) const { return now_ns >= look_ns_; }
   bool WriteDue(int64_t now_ns) const { return now_ns >= write_ns_; }
@@ -60,15 +60,6 @@ class StatsPace {
   bool first_ = true;
 };
 
-struct StatsSettings {
-  bool table = false;  // when a communicator ends
-  std::string dir;
-  std::string socket;
-  bool lanes = false;  // the file has numbers of each lane
-
-  bool any() const { return table || !dir.empty() || !socket.empty(); }
-};
-
 class NumbersSource {
  public:
   // What the connection has moved, and waited for, so far. By the statistics' own thread.
@@ -81,7 +72,8 @@ class NumbersSource {
 // One connection's end.
 class StatsEntry {
  public:
-  explicit StatsEntry(Link<NumbersSource> source) : source_(std::move(source)) {}
+  StatsEntry(Link<NumbersSource> source, ConnectionNumbers first)
+      : source_(std::move(source)), numbers_(std::move(first)) {}
 
   // As of the latest look.
   ConnectionNumbers numbers() {
@@ -100,20 +92,14 @@ class StatsEntry {
 
 class StatsHub {
  public:
-  explicit StatsHub(StatsSettings settings);
-  ~StatsHub();
+  using ReadRma = std::function<RmaNumbers()>;
 
-  const StatsSettings& settings() const { return settings_; }
+  // `read_rma`: null where nobody counts one-sided transfers.
+  explicit StatsHub(const Options& options, ReadRma read_rma = nullptr);
 
   // One more, one fewer, needs the thread. With the last one it has ended, and so have file and socket.
   void Start();
   void Stop();
-
-  // For as long as the hub lives.
-  void ShowRma(RmaSource* source) {
-    MutexLock lock(mutex_);
-    rma_ = source;
-  }
 
   using Read = std::function<void(ConnectionNumbers*)>;
   std::shared_ptr<StatsEntry> Join(Link<NumbersSource> source, const Read& read);
@@ -131,12 +117,10 @@ class StatsHub {
   // Adds up the CPU time of the thread since the last call.
   void NoteCost(int64_t* cpu_ns);
   void LookAtAll();
-  void LookAt(StatsEntry* entry, const ThreadWatch& threads);
-  // The host by which a connection goes: others than the first kPeersMax have one name.
-  void NamePeer(ConnectionNumbers* numbers);
 
-  const StatsSettings settings_;
-  ProcessNumbers process_;
+  const Options& options_;
+  const ReadRma read_rma_;
+  const ProcessNumbers process_;
   Mutex start_mutex_;
   int users_ TCPX_GUARDED_BY(start_mutex_) = 0;
   std::thread thread_ TCPX_GUARDED_BY(start_mutex_);
@@ -151,7 +135,6 @@ class StatsHub {
   Totals closed_ TCPX_GUARDED_BY(mutex_);
   std::set<std::string> peers_ TCPX_GUARDED_BY(mutex_);
   ThreadWatch threads_ TCPX_GUARDED_BY(mutex_);
-  RmaSource* rma_ TCPX_GUARDED_BY(mutex_) = nullptr;  // null: nobody counts them
   int64_t looked_ns_ TCPX_GUARDED_BY(mutex_) = 0;
   double looked_unix_ TCPX_GUARDED_BY(mutex_) = 0;
   uint64_t looks_ TCPX_GUARDED_BY(mutex_) = 0;

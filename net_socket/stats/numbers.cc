@@ -11,17 +11,6 @@
 namespace tcpx {
 namespace {
 
-struct Words {
-  const char* cause;
-  const char* reason;
-};
-
-constexpr Words kWords[kBlockedKinds] = {
-    {"network", "path"},      {"peer", "window_closed"}, {"peer", "receive_not_posted"},
-    {"peer", "nothing_sent"}, {"nccl", "nothing_to_do"}, {"nccl", "not_tested"},
-    {"here", "copying"},      {"here", "no_cpu"},
-};
-
 uint64_t Since(uint64_t before, uint64_t now) { return now > before ? now - before : 0; }
 
 int Dscp(int fd) {
@@ -86,9 +75,6 @@ void AttributeSending(uint64_t moving, uint64_t uncalled, const ThreadUse& use, 
 }  // namespace
 
 std::string GpuName(int gpu) { return gpu < 0 ? "unknown" : "GPU" + std::to_string(gpu); }
-
-const char* BlockedCause(size_t kind) { return kWords[kind].cause; }
-const char* BlockedReason(size_t kind) { return kWords[kind].reason; }
 
 void ReadTcpNumbers(int fd, LaneNumbers* lane) {
   TcpInfo info;

@@ -49,13 +49,17 @@ enum class Blocked : uint8_t {
 };
 inline constexpr size_t kBlockedKinds = 8;
 using BlockedNumbers = std::array<uint64_t, kBlockedKinds>;  // nanoseconds
+inline constexpr struct {
+  const char* cause;
+  const char* reason;
+} kBlockedWords[kBlockedKinds] = {
+    {"network", "path"},      {"peer", "window_closed"}, {"peer", "receive_not_posted"},
+    {"peer", "nothing_sent"}, {"nccl", "nothing_to_do"}, {"nccl", "not_tested"},
+    {"here", "copying"},      {"here", "no_cpu"},
+};
 
 // "GPU0", as NCCL's Inspector calls it; "unknown" below 0.
 std::string GpuName(int gpu);
-
-// The two words of a kind: "network", "path".
-const char* BlockedCause(size_t kind);
-const char* BlockedReason(size_t kind);
 
 // TcpCounts: of all of its sockets. Else of the present one.
 struct TcpNumbers : TcpCounts {

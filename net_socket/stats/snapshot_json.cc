@@ -1,5 +1,3 @@
-#include "net_socket/stats/snapshot_json.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,20 +6,39 @@
 #include "absl/strings/string_view.h"
 #include "common/build_info.h"
 #include "common/json_text.h"
+#include "net_socket/stats/snapshot.h"
 
 namespace tcpx {
 namespace {
 
-// An object of JSON: writes members with their commas.
-class Object {
+// An array of JSON: writes the commas between items.
+class Array {
  public:
-  explicit Object(std::string* out) : out_(out) { out_->push_back('{'); }
-  ~Object() { out_->push_back('}'); }
+  explicit Array(std::string* out, char open = '[', char close = ']') : out_(out), close_(close) {
+    out_->push_back(open);
+  }
+  ~Array() { out_->push_back(close_); }
+
+  // Where the next item goes.
+  std::string* Item() {
+    out_->append(std::exchange(comma_, ","));
+    return out_;
+  }
+
+ private:
+  std::string* const out_;
+  const char close_;
+  const char* comma_ = "";
+};
+
+class Object : private Array {
+ public:
+  explicit Object(std::string* out) : Array(out, '{', '}') {}
 
   std::string* Member(absl::string_view name) {
-    absl::StrAppend(out_, first_ ? "" : ",", "\"", name, "\":");
-    first_ = false;
-    return out_;
+    std::string* const out = Item();
+    absl::StrAppend(out, "\"", name, "\":");
+    return out;
   }
   void Text(absl::string_view name, absl::string_view value) { absl::StrAppend(Member(name), JsonText(value)); }
   template <typename T>
@@ -35,22 +52,14 @@ class Object {
     }
   }
   void Flag(absl::string_view name, bool value) { absl::StrAppend(Member(name), value ? "true" : "false"); }
-
- private:
-  std::string* const out_;
-  bool first_ = true;
 };
 
 void Histogram(const LogHistogramValues& values, std::string* out) {
-  const char* comma = "";
-  out->push_back('[');
-  for (int i = 0; i < kLogBuckets; ++i) {
-    const uint64_t count = values.buckets[static_cast<size_t>(i)];
-    if (count == 0) continue;
-    absl::StrAppend(out, comma, "[", uint64_t{1} << i, ",", count, "]");
-    comma = ",";
+  Array array(out);
+  for (size_t i = 0; i < kLogBuckets; ++i) {
+    if (values.buckets[i] == 0) continue;
+    absl::StrAppend(array.Item(), "[", uint64_t{1} << i, ",", values.buckets[i], "]");
   }
-  out->push_back(']');
 }
 
 void Lane(size_t index, const LaneNumbers& lane, std::string* out) {
@@ -84,7 +93,7 @@ void Class(const ConnectionNumbers& connection, size_t kind, std::string* out) {
 void BlockedTimes(const BlockedNumbers& blocked, std::string* out) {
   Object object(out);
   for (size_t i = 0; i < kBlockedKinds; ++i) {
-    object.Number(absl::StrCat(BlockedCause(i), ".", BlockedReason(i)), blocked[i]);
+    object.Number(absl::StrCat(kBlockedWords[i].cause, ".", kBlockedWords[i].reason), blocked[i]);
   }
 }
 
@@ -97,14 +106,10 @@ void Verdict(const ConnectionNumbers& connection, std::string* out) {
 
 // Without those that never had a socket.
 void Lanes(const std::vector<LaneNumbers>& lanes, std::string* out) {
-  const char* comma = "";
-  out->push_back('[');
+  Array array(out);
   for (size_t i = 0; i < lanes.size(); ++i) {
-    if (!lanes[i].open && !lanes[i].read) continue;
-    out->append(std::exchange(comma, ","));
-    Lane(i, lanes[i], out);
+    if (lanes[i].open || lanes[i].read) Lane(i, lanes[i], array.Item());
   }
-  out->push_back(']');
 }
 
 void Connection(const ConnectionNumbers& connection, std::string* out) {
@@ -145,16 +150,14 @@ void Rma(const RmaNumbers& rma, std::string* out) {
 }
 
 void Threads(const std::vector<ThreadTimes>& threads, std::string* out) {
-  out->push_back('[');
-  for (size_t i = 0; i < threads.size(); ++i) {
-    if (i > 0) out->push_back(',');
-    Object object(out);
-    object.Number("id", threads[i].id);
-    object.Text("name", threads[i].name);
-    object.Number("cpu_ns", threads[i].cpu_ns);
-    object.Number("no_cpu_ns", threads[i].no_cpu_ns);
+  Array array(out);
+  for (const ThreadTimes& thread : threads) {
+    Object object(array.Item());
+    object.Number("id", thread.id);
+    object.Text("name", thread.name);
+    object.Number("cpu_ns", thread.cpu_ns);
+    object.Number("no_cpu_ns", thread.no_cpu_ns);
   }
-  out->push_back(']');
 }
 
 }  // namespace
@@ -172,13 +175,8 @@ std::string SnapshotJson(const Snapshot& snapshot) {
     object.Number("stats_cpu_ns", snapshot.collection_ns);
     Threads(snapshot.threads, object.Member("threads"));
     if (snapshot.rma.groups > 0) Rma(snapshot.rma, object.Member("rma"));
-    std::string* const connections = object.Member("connections");
-    connections->push_back('[');
-    for (size_t i = 0; i < snapshot.connections.size(); ++i) {
-      if (i > 0) connections->push_back(',');
-      Connection(snapshot.connections[i], connections);
-    }
-    connections->push_back(']');
+    Array connections(object.Member("connections"));
+    for (const ConnectionNumbers& connection : snapshot.connections) Connection(connection, connections.Item());
   }
   out.push_back('\n');
   return out;

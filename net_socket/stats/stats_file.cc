@@ -60,7 +60,7 @@ bool IsNumber(absl::string_view text) {
 
 }  // namespace
 
-StatsFile::StatsFile(std::string dir, const ProcessNumbers& process, bool warned)
+StatsFile::StatsFile(std::string dir, const ProcessNumbers& process, bool* warned)
     : dir_(std::move(dir)), host_(FileWord(process.host)), mark_(ProcessMark()), warned_(warned) {
   const std::string name = absl::StrCat(kPrefix, host_, "-", mark_);
   path_ = absl::StrCat(dir_, "/", name, kSuffix);
@@ -90,7 +90,7 @@ void StatsFile::Write(absl::string_view text) {
   const absl::Status status = Replace(text);
   if (status.ok() && fails_) TCPX_INFO("TCPX_STATS_DIR: %s is written again", path_);
   fails_ = !status.ok();
-  if (status.ok() || std::exchange(warned_, true)) return;
+  if (status.ok() || std::exchange(*warned_, true)) return;
   TCPX_WARN("TCPX_STATS_DIR: %s can't be written (%s); it is tried again every 10 s; transfers go on", path_,
             std::string(status.message()));
 }

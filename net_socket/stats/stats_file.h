@@ -21,8 +21,8 @@ class StatsFile {
   static constexpr int64_t kStaleSeconds = 30;
   static constexpr int64_t kStaleElsewhereSeconds = 600;
 
-  // `warned`: an earlier StatsFile of this process has already logged a failure.
-  StatsFile(std::string dir, const ProcessNumbers& process, bool warned = false);
+  // *warned: a StatsFile of this process has already logged a failure.
+  StatsFile(std::string dir, const ProcessNumbers& process, bool* warned);
   // Removes the file.
   ~StatsFile();
   StatsFile(const StatsFile&) = delete;
@@ -31,7 +31,6 @@ class StatsFile {
   void Write(absl::string_view text);
   void RemoveStale();
   const std::string& path() const { return path_; }
-  bool warned() const { return warned_; }
 
  private:
   absl::Status Replace(absl::string_view text);
@@ -44,7 +43,7 @@ class StatsFile {
   const std::string mark_;
   std::string path_;
   std::string temporary_;
-  bool warned_;
+  bool* const warned_;
   bool fails_ = false;
 };
 

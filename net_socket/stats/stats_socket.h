@@ -2,8 +2,9 @@
 //
 // Purpose: TCPX_STATS_SOCKET. Nothing is read of a client, so nothing that it says can do harm; nobody waits for it.
 //          At most kClientsMax are served at once, each for kClientNs; more are turned away, at most kAcceptsMax in
-//          each kAcceptNs. Other users are turned away at once, in kStrangersNs of each kAcceptNs at most, and have a
-//          long queue to fill before they keep anybody from asking.
+//          each kAcceptNs: a crowd must not keep the thread from the connections. Other users are turned away at once,
+//          in kStrangersNs of each kAcceptNs at most, and have a long queue to fill before they keep anybody from
+//          asking.
 // Names:   "@name" is in the abstract name space of this network namespace; else a file's path, which with ".MARK"
 //          after it it must have place in an address (107 bytes). "auto" is "@tcpx-UID-MARK" (this_host.h). %p is
 //          the process's PID.
@@ -33,12 +34,9 @@ namespace tcpx {
 class StatsSocket {
  public:
   static constexpr size_t kClientsMax = 16;
-  // A client that has not taken its document by then is dropped.
   static constexpr int64_t kClientNs = 2 * kSecond;
-  // At most kAcceptsMax clients are accepted in kAcceptNs: a crowd must not keep the thread from the connections.
   static constexpr int kAcceptsMax = 8;
   static constexpr int64_t kAcceptNs = 50 * kMillisecond;
-  // How long clients that may not read are turned away in one turn.
   static constexpr int64_t kStrangersNs = 5 * kMillisecond;
   static constexpr int kBacklog = 4096;
 

@@ -43,20 +43,18 @@ void ThreadWatch::List() {
 bool ThreadWatch::Read(ThreadTimes* thread) {
   const std::string path = absl::StrCat(tasks_, thread->id, "/schedstat");
   const auto text = ReadSmallFile(path);
-  uint64_t cpu = 0;
-  uint64_t no_cpu = 0;
-  if (!text.has_value() || sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &cpu, &no_cpu) != 2) {
+  ThreadUse now;
+  if (!text.has_value() || sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &now.cpu_ns, &now.no_cpu_ns) != 2) {
     return access(path.c_str(), F_OK) == 0 && thread->cpu_ns > 0;
   }
-  if (cpu < thread->cpu_ns) {
+  if (now.cpu_ns < thread->cpu_ns) {
     End(*thread);
     const std::string name = NameOf(thread->id);
-    *thread = {thread->id, name.empty() ? kNccl : name};
+    *thread = {{}, thread->id, name.empty() ? kNccl : name, {}};
   }
-  thread->cpu_before_ns = thread->cpu_ns;
-  thread->no_cpu_before_ns = thread->cpu_ns == 0 ? no_cpu : thread->no_cpu_ns;
-  thread->cpu_ns = cpu;
-  thread->no_cpu_ns = no_cpu;
+  thread->before = {thread->cpu_ns, thread->cpu_ns == 0 ? now.no_cpu_ns : thread->no_cpu_ns};
+  thread->cpu_ns = now.cpu_ns;
+  thread->no_cpu_ns = now.no_cpu_ns;
   return true;
 }
 
@@ -90,8 +88,8 @@ ThreadUse ThreadWatch::Use(int caller) const {
   ThreadUse most;
   for (const auto& [id, thread] : threads_) {
     if (id != caller && !absl::StartsWith(thread.name, kIoPrefix)) continue;
-    most.cpu_ns = std::max(most.cpu_ns, thread.cpu_ns - std::min(thread.cpu_ns, thread.cpu_before_ns));
-    most.no_cpu_ns = std::max(most.no_cpu_ns, thread.no_cpu_ns - std::min(thread.no_cpu_ns, thread.no_cpu_before_ns));
+    most.cpu_ns = std::max(most.cpu_ns, thread.cpu_ns - std::min(thread.cpu_ns, thread.before.cpu_ns));
+    most.no_cpu_ns = std::max(most.no_cpu_ns, thread.no_cpu_ns - std::min(thread.no_cpu_ns, thread.before.no_cpu_ns));
   }
   return most;
 }

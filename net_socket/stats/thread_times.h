@@ -16,14 +16,10 @@
 
 namespace tcpx {
 
-struct ThreadTimes {
+struct ThreadTimes : ThreadUse {
   int id = 0;        // 0: of all that have ended
   std::string name;  // "tcpx-io-0", "tcpx-house", "tcpx-stats"; NCCL's are "nccl"
-  uint64_t cpu_ns = 0;
-  uint64_t no_cpu_ns = 0;
-  // At the look before.
-  uint64_t cpu_before_ns = 0;
-  uint64_t no_cpu_before_ns = 0;
+  ThreadUse before;  // at the look before
 };
 
 class ThreadWatch {

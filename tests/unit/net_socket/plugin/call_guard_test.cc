@@ -23,11 +23,11 @@ void Count(LogLevel level, uint64_t, const char*, int, const char*) {
 TEST(CallGuardTest, RefusesInTheChild) {
   SetLogSink(&Count);
   CallGuard guard;
-  EXPECT_TRUE(guard.Usable().ok());
+  EXPECT_TRUE(CallGuard::Pass(&guard).ok());
   EXPECT_FALSE(guard.forked());
   guard.Disable();
   EXPECT_TRUE(guard.forked());
-  for (int call = 0; call < 3; ++call) EXPECT_EQ(absl::StatusCode::kUnknown, guard.Usable().code());
+  for (int call = 0; call < 3; ++call) EXPECT_EQ(absl::StatusCode::kUnknown, guard.Refusal().code());
   EXPECT_FALSE(CallGuard::Pass(&guard).ok());
   EXPECT_EQ(1, g_lines);
   SetLogSink(nullptr);
@@ -48,7 +48,7 @@ TEST(CallGuardTest, TheEndWaitsForCallsThatAreInside) {
     {
       const CallGuard::Pass late(&guard);
       EXPECT_FALSE(late.ok());
-      EXPECT_EQ("tcpx is being unloaded", late.Refusal().message());
+      EXPECT_EQ("tcpx is being unloaded", guard.Refusal().message());
     }
     EXPECT_FALSE(ended);
   }

@@ -1,6 +1,4 @@
 // Which contexts there are, and where lines of no context go.
-#include "net_socket/plugin/context_table.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "common/log.h"
+#include "net_socket/plugin/context.h"
 
 namespace tcpx {
 namespace {

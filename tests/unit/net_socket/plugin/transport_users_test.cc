@@ -1,6 +1,4 @@
 // A transport runs exactly while someone holds a TransportUse.
-#include "net_socket/plugin/transport_users.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,9 +9,13 @@
 #include "common/log.h"
 #include "common/params.h"
 #include "net_socket/nic/lane_socket.h"
+#include "net_socket/plugin/transport.h"
 
 namespace tcpx {
 namespace {
+
+bool Held(const TransportUse& use) { return use != nullptr; }
+bool Last(const TransportUse& use) { return use.use_count() == 1; }
 
 class TransportUsersTest : public ::testing::Test {
  protected:
@@ -34,23 +36,23 @@ class TransportUsersTest : public ::testing::Test {
 
 TEST_F(TransportUsersTest, NobodyStartsNothing) {
   TransportUse nobody;
-  EXPECT_FALSE(nobody.held());
-  EXPECT_FALSE(nobody.last());
-  EXPECT_FALSE(nobody.Another().held());
+  EXPECT_FALSE(Held(nobody));
+  EXPECT_FALSE(Last(nobody));
+  EXPECT_FALSE(Held(TransportUse(nobody)));
   EXPECT_EQ(nullptr, users_.transport());
 }
 
 TEST_F(TransportUsersTest, TheLastOneRetiresIt) {
   TransportUse first = Use();
-  EXPECT_TRUE(first.held());
-  EXPECT_TRUE(first.last());
+  EXPECT_TRUE(Held(first));
+  EXPECT_TRUE(Last(first));
   TransportUse second = Use();
-  TransportUse third = second.Another();
+  TransportUse third = second;
   EXPECT_EQ(1, started_);
   first = TransportUse();
-  EXPECT_FALSE(second.last());
+  EXPECT_FALSE(Last(second));
   third = TransportUse();
-  EXPECT_TRUE(second.last());
+  EXPECT_TRUE(Last(second));
   EXPECT_NE(nullptr, users_.transport());
   second = TransportUse();
   EXPECT_EQ(nullptr, users_.transport());
@@ -61,14 +63,14 @@ TEST_F(TransportUsersTest, TheLastOneRetiresIt) {
 TEST_F(TransportUsersTest, AMovedUseIsOne) {
   TransportUse from = Use();
   const TransportUse to = std::move(from);
-  EXPECT_FALSE(from.held());
-  EXPECT_TRUE(to.last());
+  EXPECT_FALSE(Held(from));
+  EXPECT_TRUE(Last(to));
 }
 
 TEST_F(TransportUsersTest, AFailedStartLeavesNoUser) {
   EXPECT_FALSE(users_.Use([] { return absl::UnknownError("no descriptors"); }).ok());
   EXPECT_EQ(nullptr, users_.transport());
-  EXPECT_TRUE(Use().last());
+  EXPECT_TRUE(Last(Use()));
 }
 
 TEST_F(TransportUsersTest, NobodyUsesItAfterTheEnd) {

@@ -1,5 +1,3 @@
-#include "net_socket/stats/exposition.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "net_socket/stats/snapshot.h"
 #include "tests/support/exposition_parser.h"
 #include "tests/support/json.h"
 #include "tests/unit/net_socket/stats/sample_snapshot.h"
@@ -161,13 +160,13 @@ TEST(ExpositionTest, SeriesDoNotGrowWithConnections) {
 TEST(ExpositionTest, LanesAreBounded) {
   Snapshot snapshot = SampleSnapshot();
   snapshot.connections.clear();
-  for (int i = 0; i < 2 * kLanesMax / 64; ++i) {
+  for (int i = 0; i < 2 * kLaneSeriesMax / 64; ++i) {
     snapshot.connections.push_back(SampleConnection("10.0.0.2", true, 64));
     snapshot.connections.back().connection = absl::StrCat("connection", i);
   }
   const Exposition all = Parsed(snapshot, true);
-  EXPECT_EQ(kLanesMax, all.Count("tcpx_lane_bytes_total"));
-  EXPECT_EQ(kLanesMax, all.Sum("tcpx_lanes_left_out"));
+  EXPECT_EQ(kLaneSeriesMax, all.Count("tcpx_lane_bytes_total"));
+  EXPECT_EQ(kLaneSeriesMax, all.Sum("tcpx_lanes_left_out"));
 }
 
 TEST(ExpositionTest, EveryMetricIsDocumented) {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/params.h"
 #include "tests/support/deadline.h"
 #include "tests/support/kept_log.h"
 #include "tests/unit/net_socket/stats/sample_snapshot.h"
@@ -48,11 +49,11 @@ class FakeComm final : public NumbersSource {
 };
 
 // Abstract names are the whole machine's.
-StatsSettings WithSocket(const char* name) {
+Options WithSocket(const char* name) {
   static const int64_t start_ns = MonotonicNanos();
-  StatsSettings settings;
-  settings.socket = absl::StrCat("@tcpx-hub-test-", name, "-", start_ns, "-%p");
-  return settings;
+  Options options;
+  options.stats_socket = absl::StrCat("@tcpx-hub-test-", name, "-", start_ns, "-%p");
+  return options;
 }
 
 const DirectionTotals& SentTo(const Snapshot& snapshot, const std::string& peer) {
@@ -60,16 +61,17 @@ const DirectionTotals& SentTo(const Snapshot& snapshot, const std::string& peer)
 }
 
 TEST(StatsHubTest, WhoIsNotStartedDoesNotLook) {
-  StatsSettings settings;
-  settings.table = true;
-  StatsHub hub(settings);
+  Options options;
+  options.stats = true;
+  StatsHub hub(options);
   { FakeComm comm(&hub, "a"); }
   EXPECT_EQ(0u, hub.Take(true).looks);
   EXPECT_EQ(1u, SentTo(hub.Take(false), "a").messages[0]);
 }
 
 TEST(StatsHubTest, LooksAtAllAndKeepsWhatClosedOnesCounted) {
-  StatsHub hub(WithSocket("looks"));
+  const Options options = WithSocket("looks");
+  StatsHub hub(options);
   hub.Start();
   auto first = std::make_unique<FakeComm>(&hub, "a");
   FakeComm second(&hub, "a");
@@ -90,9 +92,9 @@ TEST(StatsHubTest, LooksAtAllAndKeepsWhatClosedOnesCounted) {
 }
 
 TEST(StatsHubTest, PeersBeyondTheBoundShareAName) {
-  StatsSettings settings;
-  settings.table = true;
-  StatsHub hub(settings);
+  Options options;
+  options.stats = true;
+  StatsHub hub(options);
   for (size_t i = 0; i < Totals::kPeersMax + 50; ++i) FakeComm comm(&hub, absl::StrCat("peer", i));
   const Snapshot snapshot = hub.Take(false);
   EXPECT_EQ(Totals::kPeersMax + 1, snapshot.totals.map().size());
@@ -101,8 +103,9 @@ TEST(StatsHubTest, PeersBeyondTheBoundShareAName) {
 
 TEST(StatsHubTest, TwoHubsOfOneNameAreOneWarning) {
   KeptLog log;
-  StatsHub one(WithSocket("twice"));
-  StatsHub two(WithSocket("twice"));
+  const Options options = WithSocket("twice");
+  StatsHub one(options);
+  StatsHub two(options);
   one.Start();
   FakeComm comm(&one, "a");
   const Deadline deadline;
@@ -119,10 +122,10 @@ TEST(StatsHubTest, TwoHubsOfOneNameAreOneWarning) {
 // A job may close all its connections and make others many times.
 TEST(StatsHubTest, WhatDoesNotWorkIsReportedOnceInAProcess) {
   KeptLog log;
-  StatsSettings settings;
-  settings.dir = "/proc/none";
-  settings.socket = "/proc/none/socket";
-  StatsHub hub(settings);
+  Options options;
+  options.stats_dir = "/proc/none";
+  options.stats_socket = "/proc/none/socket";
+  StatsHub hub(options);
   for (int i = 0; i < 4; ++i) {
     hub.Start();
     FakeComm comm(&hub, "a");
@@ -136,7 +139,8 @@ TEST(StatsHubTest, WhatDoesNotWorkIsReportedOnceInAProcess) {
 
 TEST(StatsHubTest, WithoutADescriptorThereIsNoThreadToWaitFor) {
   KeptLog log;
-  StatsHub hub(WithSocket("descriptors"));
+  const Options options = WithSocket("descriptors");
+  StatsHub hub(options);
   rlimit before{};
   ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
   const rlimit none{0, before.rlim_max};
@@ -153,7 +157,8 @@ TEST(StatsHubTest, WithoutADescriptorThereIsNoThreadToWaitFor) {
 
 TEST(StatsHubTest, WithoutMemoryALookIsLeftOut) {
   KeptLog log;
-  StatsHub hub(WithSocket("memory"));
+  const Options options = WithSocket("memory");
+  StatsHub hub(options);
   FakeComm comm(&hub, "a");
   comm.TakeMemory(true);
   hub.Start();
@@ -195,7 +200,8 @@ TEST(StatsPaceTest, WritesDoNotWaitForALook) {
 }
 
 TEST(StatsHubTest, ConnectionsComeAndGoWhileItLooks) {
-  StatsHub hub(WithSocket("churn"));
+  const Options options = WithSocket("churn");
+  StatsHub hub(options);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&hub, i] {

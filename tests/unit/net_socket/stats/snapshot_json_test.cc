@@ -1,5 +1,3 @@
-#include "net_socket/stats/snapshot_json.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "net_socket/stats/snapshot.h"
 #include "net_socket/stats/thread_times.h"
 #include "tests/support/json.h"
 #include "tests/unit/net_socket/stats/sample_snapshot.h"

@@ -64,11 +64,12 @@ class StatsFileTest : public testing::Test {
 
   std::string dir_;
   ProcessNumbers process_;
+  bool warned_ = false;
 };
 
 TEST_F(StatsFileTest, IsThereExactlyWhileTheObjectLives) {
   {
-    StatsFile file(dir_, process_);
+    StatsFile file(dir_, process_, &warned_);
     EXPECT_TRUE(absl::StartsWith(file.path(), absl::StrCat(dir_, "/tcpx-node_1-", getpid()))) << file.path();
     EXPECT_TRUE(absl::EndsWith(file.path(), ".prom"));
     file.Write("first\n");
@@ -80,7 +81,7 @@ TEST_F(StatsFileTest, IsThereExactlyWhileTheObjectLives) {
 }
 
 TEST_F(StatsFileTest, CollectorsMayReadItWhateverTheUmaskIs) {
-  StatsFile file(dir_, process_);
+  StatsFile file(dir_, process_, &warned_);
   const mode_t mask = umask(077);
   file.Write("x\n");
   umask(mask);
@@ -90,7 +91,7 @@ TEST_F(StatsFileTest, CollectorsMayReadItWhateverTheUmaskIs) {
 }
 
 TEST_F(StatsFileTest, ReadersNeverSeeAHalf) {
-  StatsFile file(dir_, process_);
+  StatsFile file(dir_, process_, &warned_);
   file.Write(std::string(100000, 'a'));
   std::atomic<bool> stop{false};
   std::thread writer([&] {
@@ -106,7 +107,7 @@ TEST_F(StatsFileTest, ReadersNeverSeeAHalf) {
 
 TEST_F(StatsFileTest, RemovesWhatDeadProcessesOfThisHostLeft) {
   KeptLog log;
-  StatsFile file(dir_, process_);
+  StatsFile file(dir_, process_, &warned_);
   file.Write("x\n");
   const int dead = DeadPid();
   const std::string here = ProcessMark().substr(absl::StrCat(getpid()).size());  // "", or "-NAMESPACE"
@@ -121,7 +122,7 @@ TEST_F(StatsFileTest, RemovesWhatDeadProcessesOfThisHostLeft) {
 }
 
 TEST_F(StatsFileTest, LeavesWhatHasAnotherNameAlone) {
-  StatsFile file(dir_, process_);
+  StatsFile file(dir_, process_, &warned_);
   const int dead = DeadPid();
   std::set<std::string> left;
   for (const char* end :
@@ -137,7 +138,7 @@ TEST_F(StatsFileTest, LeavesWhatHasAnotherNameAlone) {
 
 // Its PIDs mean nothing here: those that are dead here may live there, and the reverse.
 TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
-  StatsFile file(dir_, process_);
+  StatsFile file(dir_, process_, &warned_);
   const std::string young = Old(absl::StrCat("tcpx-node_1-", DeadPid(), "-17.prom"), 100);
   Old(absl::StrCat("tcpx-node_1-", getpid(), "-17.prom"), 1000);
   Old(absl::StrCat("tcpx-node_1-", DeadPid(), "-17.prom.tmp"), 1000);
@@ -147,7 +148,7 @@ TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
 
 // Each pod of Kubernetes has a host name of its own, and after a reboot a PID is another process's.
 TEST_F(StatsFileTest, WhatNobodyWritesForLongIsRemoved) {
-  StatsFile file(dir_, process_);
+  StatsFile file(dir_, process_, &warned_);
   file.Write("x\n");
   const std::string here = ProcessMark().substr(absl::StrCat(getpid()).size());
   std::set<std::string> left = {file.path().substr(dir_.size() + 1), Old("tcpx-pod-9.prom", 500),
@@ -164,7 +165,7 @@ TEST_F(StatsFileTest, WhatNobodyWritesForLongIsRemoved) {
 }
 
 TEST_F(StatsFileTest, FollowsNothingThatLiesThere) {
-  StatsFile file(dir_, process_);
+  StatsFile file(dir_, process_, &warned_);
   const std::string victim = dir_ + "/victim";
   std::ofstream(victim) << "mine";
   ASSERT_EQ(0, symlink(victim.c_str(), (file.path() + ".tmp").c_str()));
@@ -175,7 +176,7 @@ TEST_F(StatsFileTest, FollowsNothingThatLiesThere) {
 
 TEST_F(StatsFileTest, AFolderThatIsNotThereIsOneWarning) {
   KeptLog log;
-  StatsFile file(dir_ + "/none", process_);
+  StatsFile file(dir_ + "/none", process_, &warned_);
   for (int i = 0; i < 3; ++i) file.Write("x\n");
   file.RemoveStale();
   ASSERT_EQ(1u, log.Warnings().size());
@@ -189,7 +190,7 @@ TEST_F(StatsFileTest, AFolderThatIsNotThereIsOneWarning) {
 TEST_F(StatsFileTest, AFullDiskKeepsTheLastWholeFileAndIsOneWarning) {
   KeptLog log;
   const bool ran = OnSmallDisk(dir_, [this, &log] {
-    StatsFile file(dir_, process_);
+    StatsFile file(dir_, process_, &warned_);
     file.Write("whole\n");
     for (int i = 0; i < 3; ++i) file.Write(std::string(1 << 20, 'x'));
     EXPECT_EQ("whole\n", FileText(file.path()));
