@@ -18,12 +18,11 @@ constexpr int kFinalize = 5;
 constexpr int kInitializationFinished = 38;
 constexpr int kInitializationFinishedAsk = 39;
 constexpr int kFipsModeAsk = 55;
-// enum gcry_cipher_algos and gcry_cipher_modes.
-constexpr int kAes128 = 7;
-constexpr int kChaCha20 = 316;
-constexpr int kModeGcm = 9;
-constexpr int kModePoly1305 = 10;
-constexpr int kModeOcb = 11;
+// By suite: AES128 and CHACHA20 of enum gcry_cipher_algos; OCB, GCM and POLY1305 of gcry_cipher_modes.
+constexpr struct {
+  int algorithm;
+  int mode;
+} kCiphers[kCipherSuites] = {{7, 11}, {7, 9}, {316, 10}};
 // Before it OCB and Poly1305 are missing, or slow.
 constexpr char kVersionMin[] = "1.8.0";
 
@@ -159,12 +158,9 @@ class GcryptAead final : public Aead {
 std::unique_ptr<Aead> MakeGcryptAead(CipherSuite suite, const uint8_t* key) {
   const Gcrypt& gcrypt = Library();
   if (gcrypt.version == nullptr) return nullptr;
-  const int algorithm = suite == CipherSuite::kChaCha20Poly1305 ? kChaCha20 : kAes128;
-  const int mode = suite == CipherSuite::kAes128Ocb   ? kModeOcb
-                   : suite == CipherSuite::kAes128Gcm ? kModeGcm
-                                                      : kModePoly1305;
+  const auto& cipher = kCiphers[static_cast<int>(suite)];
   Handle handle = nullptr;
-  if (gcrypt.open(&handle, algorithm, mode, 0) != 0) return nullptr;
+  if (gcrypt.open(&handle, cipher.algorithm, cipher.mode, 0) != 0) return nullptr;
   auto aead = std::make_unique<GcryptAead>(handle, suite);
   if (gcrypt.setkey(handle, key, KeyBytes(suite)) != 0) return nullptr;
   return aead;
