@@ -27,7 +27,7 @@ namespace tcpx {
 struct Nic {
   Interface interface;
   InterfaceHardware hardware;
-  bool ties = false;  // sockets towards its own subnet, which others of this host share, belong to it (shared_subnet.h)
+  bool ties = false;  // sockets towards its own subnet, which others of this host share, belong to it (routing.h)
 };
 
 struct Device {

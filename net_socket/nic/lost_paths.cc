@@ -24,13 +24,10 @@ bool Serves(const std::vector<Interface>& all, const Nic& nic) {
   });
 }
 
+std::string KeyOf(const Nic& nic) { return absl::StrCat(nic.interface.name, " ", nic.interface.address.HostString()); }
+std::string KeyOf(const LanePath& path) { return absl::StrCat(KeyOf(*path.nic), " ", path.peer.ToString()); }
+
 }  // namespace
-
-std::string LostPaths::KeyOf(const Nic& nic) {
-  return absl::StrCat(nic.interface.name, " ", nic.interface.address.HostString());
-}
-
-std::string LostPaths::KeyOf(const LanePath& path) { return absl::StrCat(KeyOf(*path.nic), " ", path.peer.ToString()); }
 
 void LostPaths::JoinInLoop(User* user, const std::vector<const Nic*>& nics) {
   users_.push_back(user);

@@ -64,17 +64,10 @@ std::vector<std::string> CheckSpeeds(const std::string& spec, const std::vector<
 }
 
 const char* SpeedOrigin(const InterfaceHardware& hardware) {
-  switch (hardware.speed_source) {
-    case SpeedSource::kKernel:
-      return " (from the kernel)";
-    case SpeedSource::kVirtual:
-      return " (from the kernel, which can't know the real card)";
-    case SpeedSource::kAssumed:
-      return " (assumed: the kernel knows none)";
-    case SpeedSource::kParameter:
-      return " (TCPX_SPEED_MBPS)";
-  }
-  return "";
+  // By SpeedSource.
+  constexpr const char* kOrigins[] = {" (from the kernel)", " (from the kernel, which can't know the real card)",
+                                      " (assumed: the kernel knows none)", " (TCPX_SPEED_MBPS)"};
+  return kOrigins[static_cast<int>(hardware.speed_source)];
 }
 
 }  // namespace tcpx
