@@ -174,7 +174,9 @@ void Reactor::Run() {
   int64_t full_since_ns = 0;  // since then each look has found more than it takes; 0: the latest has not
   for (;;) {
     RunPosted();
-    const int64_t wait_ns = UntilNextTimer();
+    // For the next timer; 0: it is due; -1: there is none.
+    const int64_t wait_ns =
+        timers_.empty() ? -1 : std::max<int64_t>(timers_.begin()->first.first - MonotonicNanos(), 0);
     {
       MutexLock lock(mutex_);
       if (stopping_ && posted_.empty() && held_ == 0 && wait_ns != 0) {
@@ -204,11 +206,6 @@ void Reactor::RunPosted() {
     function();
     function = nullptr;
   }
-}
-
-int64_t Reactor::UntilNextTimer() const {
-  if (timers_.empty()) return -1;
-  return std::max<int64_t>(timers_.begin()->first.first - MonotonicNanos(), 0);
 }
 
 void Reactor::RunTimers(int64_t until_ns) {

@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/small_file.h"
 #include "common/status.h"
 
 namespace tcpx {
@@ -21,13 +22,6 @@ constexpr useconds_t kRetryUs = 5000;
 
 std::atomic<bool> waited_in_vain{false};
 
-std::string FirstWord(const char* path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
-}
-
 rlim_t Memlock() {
   rlimit limit{};
   (void)getrlimit(RLIMIT_MEMLOCK, &limit);  // Can't fail: the resource exists.
@@ -36,7 +30,8 @@ rlim_t Memlock() {
 
 std::string Advice(int err) {
   if (err == EPERM || err == EACCES) {
-    return absl::StrCat("; sysctl kernel.io_uring_disabled is '", FirstWord("/proc/sys/kernel/io_uring_disabled"),
+    const std::string disabled = ReadSmallFile("/proc/sys/kernel/io_uring_disabled").value_or("");
+    return absl::StrCat("; sysctl kernel.io_uring_disabled is '", absl::StripAsciiWhitespace(disabled),
                         "': if that is 0 or missing, the pod's seccomp profile forbids io_uring_setup");
   }
   if (err == ENOSYS) return "; the kernel has no io_uring, or the pod's seccomp profile hides it";

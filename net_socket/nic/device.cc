@@ -6,9 +6,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/log.h"
-#include "net_socket/nic/fuse.h"
+#include "net_socket/nic/device_params.h"
 #include "net_socket/nic/routing.h"
-#include "net_socket/nic/speeds.h"
 
 namespace tcpx {
 namespace {
@@ -97,13 +96,8 @@ Device Joined(const std::vector<Device>& members) {
 
 }  // namespace
 
-bool Device::HasFamily(int family) const {
-  const bool other = !other_nics.empty() && other_nics.front().interface.address.family() == family;
-  return other || first().interface.address.family() == family;
-}
-
 const std::vector<Nic>& Device::NicsFor(int family) const {
-  return HasFamily(family) && first().interface.address.family() != family ? other_nics : nics;
+  return !other_nics.empty() && other_nics.front().interface.address.family() == family ? other_nics : nics;
 }
 
 int Device::speed_mbps() const {

@@ -40,8 +40,8 @@ bool InSubnet(const Interface& interface, const SocketAddress& address);
 std::vector<std::string> SharersOfSubnet(const Interface& interface, const std::vector<Interface>& all);
 
 // Whether the kernel has a route to an address by one interface, from its address, which rules of routing may ask for.
-// IPv6 sockets hear at once: always yes. So it is where the kernel can't be asked (no netlink, before Linux 4.13). Takes
-// a few microseconds.
+// IPv6 sockets hear at once: always yes. So it is where the kernel can't be asked (no netlink, before Linux 4.13).
+// Takes a few microseconds.
 bool HasRouteBy(const Interface& interface, const SocketAddress& peer);
 
 }  // namespace tcpx

@@ -1,7 +1,7 @@
 // cipher_suites.h: authenticated encryption of one record, and which ciphers this process has for it.
 //
-// Purpose: the seam between records and ciphers. A suite is a cipher with a key of at most 32 bytes, a nonce of 12 and a
-//          tag of 16; the same suite gives the same bytes from every library. libgcrypt's are the fastest well-kept
+// Purpose: the seam between records and ciphers. A suite is a cipher with a key of at most 32 bytes, a nonce of 12 and
+//          a tag of 16; the same suite gives the same bytes from every library. libgcrypt's are the fastest well-kept
 //          ones that distributions have (docs/experiments.md). That library is loaded when it is first asked for, which
 //          only encryption does: the plugin itself needs libc only. It is LGPL-2.1, and the system's own copy.
 // Threads: an Aead is used by one thread at a time; the rest by any.
@@ -10,8 +10,8 @@
 // Errors:  Seal: false, and nothing of the output may be used. Open: false where the record is not authentic; what the
 //          output then holds means nothing. Make functions: null where the suite is not available (libgcrypt in FIPS
 //          mode has no ChaCha20). For FIPS mode's GCM an Aead is made, which then refuses our nonces.
-// Source:  OCB: RFC 7253; GCM: NIST SP 800-38D; ChaCha20-Poly1305: RFC 8439. libgcrypt's manual, 1.8 to 1.10: its header
-//          is not needed; names, numbers and signatures are its ABI 20.
+// Source:  OCB: RFC 7253; GCM: NIST SP 800-38D; ChaCha20-Poly1305: RFC 8439. libgcrypt's manual, 1.8 to 1.10: its
+//          header is not needed; names, numbers and signatures are its ABI 20.
 #pragma once
 
 #include <array>
