@@ -84,8 +84,8 @@ struct Options {
   std::string ifname;
   std::string family;
   std::string comm_id;
-  std::string fuse;            // groups as PlanFusion of net_socket/nic/fuse.h reads them
-  std::string speed_mbps;      // speeds as OverrideSpeed of net_socket/nic/speeds.h reads them
+  std::string fuse;            // groups as PlanFusion of net_socket/nic/device_params.h reads them
+  std::string speed_mbps;      // speeds as OverrideSpeed of net_socket/nic/device_params.h reads them
   int64_t socket_inline = -1;  // -1: unset
   // Statistics (net_socket/stats).
   bool stats = false;

@@ -22,7 +22,7 @@
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
-#include "net_socket/nic/shared_subnet.h"
+#include "net_socket/nic/routing.h"
 
 namespace tcpx {
 namespace {
@@ -196,7 +196,7 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello, const Device* d
   facts.kind = hello.lane > 0 ? LaneKind::kBulk : LaneKind::kFirst;
   facts.traffic_class = hello.traffic_class;
   lane.profile = MakePathProfile(runtime_->options, facts);
-  if (lane.profile.ways.front() == LeaveBy::kDevice) TieAccepted(fd, *nic);
+  if (lane.profile.ways.front() == LeaveBy::kDevice) TieToNic(fd, *nic);
   ConfigureLane(fd, lane.profile, runtime_->lane_notes);
   return lane;
 }

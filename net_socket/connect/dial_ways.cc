@@ -12,10 +12,9 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/connect/tuning.h"
-#include "net_socket/nic/device_route.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
-#include "net_socket/nic/shared_subnet.h"
+#include "net_socket/nic/routing.h"
 
 namespace tcpx {
 namespace {

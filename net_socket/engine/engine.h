@@ -39,7 +39,6 @@ struct IoOp {
   int iov_count = 0;
   iovec iov[kIovMax];
   msghdr message{};       // the engine's
-  IoOp* next = nullptr;   // the engine's
   void* owner = nullptr;  // the lane's
 };
 

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -35,12 +34,8 @@ class EpollEngine final : public Engine {
   void Cancel(IoOp* op) override {
     if (!op->in_flight || op->cancelling) return;
     op->cancelling = true;
-    Waiting& waiting = waiting_[op->fd];
-    IoOp** slot = SlotOf(&waiting, op->kind);
-    if (*slot == op) {
-      *slot = nullptr;
-      ready_.push_back(op);
-    }
+    IoOp** slot = SlotOf(&waiting_[op->fd], op->kind);
+    if (*slot == op) Release(slot);
   }
 
   void Forget(int fd) override {
@@ -57,10 +52,7 @@ class EpollEngine final : public Engine {
     return TryReady(completions, max);
   }
 
-  void Wake() override {
-    const uint64_t one = 1;
-    (void)!write(event_.get(), &one, sizeof(one));
-  }
+  void Wake() override { (void)eventfd_write(event_.get(), 1); }
 
  private:
   struct Waiting {
@@ -84,7 +76,7 @@ class EpollEngine final : public Engine {
         Await(op);
       } else {
         op->in_flight = false;
-        completions[count++] = {op, result, false, false};
+        completions[count++] = {op, result};
       }
     }
     ready_.erase(ready_.begin(), ready_.begin() + static_cast<ptrdiff_t>(tried));
@@ -139,8 +131,8 @@ class EpollEngine final : public Engine {
 
   void Fire(const epoll_event& event) {
     if (event.data.fd == event_.get()) {
-      uint64_t drained;
-      (void)!read(event_.get(), &drained, sizeof(drained));
+      eventfd_t drained;
+      (void)eventfd_read(event_.get(), &drained);
       return;
     }
     auto found = waiting_.find(event.data.fd);

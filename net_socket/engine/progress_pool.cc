@@ -35,8 +35,6 @@ void PinTo(const ThreadPlace& place) {
 
 }  // namespace
 
-ProgressThread::~ProgressThread() { Stop(); }
-
 absl::Status ProgressThread::Start(EngineChoice choice, const ThreadPlace& place, int index) {
   devices_ = place.devices;
   auto thread = StartThread("a progress thread", [=] { Run(choice, place, index); });
@@ -111,7 +109,7 @@ void ProgressThread::Run(EngineChoice choice, const ThreadPlace& place, int inde
 
 bool ProgressThread::ServeQueue() {
   PoolLane* lane = queue_.exchange(nullptr, std::memory_order_seq_cst);
-  if (lane == nullptr) return false;
+  const bool any = lane != nullptr;
   while (lane != nullptr) {
     PoolLane* next = lane->next_.load(std::memory_order_relaxed);
     // From here on a kick queues it again. What threads that found it queued wrote before is seen, whatever its order:
@@ -120,7 +118,7 @@ bool ProgressThread::ServeQueue() {
     Serve(lane);
     lane = next;
   }
-  return true;
+  return any;
 }
 
 void ProgressThread::Serve(PoolLane* lane) {
@@ -175,8 +173,6 @@ void ProgressThread::FinishDetach(PoolLane* lane) {
   lane->detached_ = true;
   changed_.NotifyAll();
 }
-
-ProgressPool::~ProgressPool() = default;
 
 absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::vector<ThreadPlace>& places,
                                  int64_t spin_ns) {

@@ -93,7 +93,7 @@ class PoolLane {
 class ProgressThread {
  public:
   explicit ProgressThread(int64_t spin_ns) : spin_(spin_ns) {}
-  ~ProgressThread();
+  ~ProgressThread() { Stop(); }
 
   // Starts the thread; returns once its engine runs or has failed.
   absl::Status Start(EngineChoice choice, const ThreadPlace& place, int index);
@@ -134,9 +134,6 @@ class ProgressThread {
 
 class ProgressPool {
  public:
-  ProgressPool() = default;
-  ~ProgressPool();
-
   // A thread without a place of its own runs where its creator may. `choice`: auto and io_uring both mean a ring, and
   // epoll where one thread gets none; a user who asked for io_uring then gets a WARN.
   absl::Status Start(EngineChoice choice, int threads, const std::vector<ThreadPlace>& places, int64_t spin_ns);

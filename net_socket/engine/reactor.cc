@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -58,8 +57,7 @@ void Reactor::RequestStop() {
   MutexLock lock(mutex_);
   if (ended_) return;
   stopping_ = true;
-  const uint64_t one = 1;
-  (void)!write(event_.get(), &one, sizeof(one));
+  (void)eventfd_write(event_.get(), 1);
 }
 
 bool Reactor::ended() {
@@ -81,38 +79,30 @@ void Reactor::Post(std::function<void()> function) {
   MutexLock lock(mutex_);
   if (ended_) return;
   posted_.push_back(std::move(function));
-  const uint64_t one = 1;
-  (void)!write(event_.get(), &one, sizeof(one));
+  (void)eventfd_write(event_.get(), 1);
 }
 
 bool Reactor::RunSync(std::function<void()> function) {
   struct Meeting {
     Mutex mutex;
     CondVar changed;
-    bool done TCPX_GUARDED_BY(mutex) = false;
-    bool lost TCPX_GUARDED_BY(mutex) = false;
+    bool over TCPX_GUARDED_BY(mutex) = false;
   };
+  const auto meeting = std::make_shared<Meeting>();
+  bool ran = false;
   // Tells the waiter also when the function is dropped unrun.
-  struct Guard {
-    std::shared_ptr<Meeting> meeting;
-    ~Guard() {
-      MutexLock lock(meeting->mutex);
-      if (!meeting->done) meeting->lost = true;
-      meeting->changed.NotifyAll();
-    }
-  };
-  auto meeting = std::make_shared<Meeting>();
-  auto guard = std::make_shared<Guard>();
-  guard->meeting = meeting;
-  Post([guard, function = std::move(function)] {
-    function();
-    MutexLock lock(guard->meeting->mutex);
-    guard->meeting->done = true;
+  std::shared_ptr<void> guard(nullptr, [meeting](void*) {
+    MutexLock lock(meeting->mutex);
+    meeting->over = true;
+    meeting->changed.NotifyAll();
   });
-  guard.reset();
+  Post([guard = std::move(guard), &ran, function = std::move(function)] {
+    function();
+    ran = true;
+  });
   MutexLock lock(meeting->mutex);
-  while (!meeting->done && !meeting->lost) meeting->changed.Wait(meeting->mutex);
-  return meeting->done;
+  while (!meeting->over) meeting->changed.Wait(meeting->mutex);
+  return ran;
 }
 
 absl::Status Reactor::WatchInLoop(int fd, uint32_t events, Handler* handler) {
@@ -184,7 +174,9 @@ void Reactor::Run() {
   int64_t full_since_ns = 0;  // since then each look has found more than it takes; 0: the latest has not
   for (;;) {
     RunPosted();
-    const int64_t wait_ns = UntilNextTimer();
+    // For the next timer; 0: it is due; -1: there is none.
+    const int64_t wait_ns =
+        timers_.empty() ? -1 : std::max<int64_t>(timers_.begin()->first.first - MonotonicNanos(), 0);
     {
       MutexLock lock(mutex_);
       if (stopping_ && posted_.empty() && held_ == 0 && wait_ns != 0) {
@@ -216,11 +208,6 @@ void Reactor::RunPosted() {
   }
 }
 
-int64_t Reactor::UntilNextTimer() const {
-  if (timers_.empty()) return -1;
-  return std::max<int64_t>(timers_.begin()->first.first - MonotonicNanos(), 0);
-}
-
 void Reactor::RunTimers(int64_t until_ns) {
   while (!timers_.empty() && timers_.begin()->first.first <= until_ns) {
     const TimerId id = timers_.begin()->first;
@@ -243,8 +230,8 @@ void Reactor::RunTimers(int64_t until_ns) {
 
 void Reactor::Dispatch(uint64_t key, uint32_t events) {
   if (key == kWakeKey) {
-    uint64_t drained;
-    (void)!read(event_.get(), &drained, sizeof(drained));
+    eventfd_t drained;
+    (void)eventfd_read(event_.get(), &drained);
     return;
   }
   auto found = watched_.find(static_cast<int>(key & 0xffffffff));

@@ -84,8 +84,6 @@ class Reactor {
   void MoveTimer(uint64_t id, int64_t at_ns, Timer timer);
   void Run();
   void RunPosted();
-  // Nanoseconds; 0: it is due; -1: there is none.
-  int64_t UntilNextTimer() const;
   // Those that were due at `until_ns`.
   void RunTimers(int64_t until_ns);
   void Dispatch(uint64_t key, uint32_t events);

@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/small_file.h"
 #include "common/status.h"
 
 namespace tcpx {
@@ -21,33 +22,22 @@ constexpr useconds_t kRetryUs = 5000;
 
 std::atomic<bool> waited_in_vain{false};
 
-std::string FirstWord(const char* path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
-}
-
-std::string MemlockText() {
+rlim_t Memlock() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return "unknown";
-  return limit.rlim_cur == RLIM_INFINITY ? "unlimited" : absl::StrCat(limit.rlim_cur >> 10, " KiB");
-}
-
-bool MemlockHolds(rlim_t bytes) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur >= bytes;
+  (void)getrlimit(RLIMIT_MEMLOCK, &limit);  // Can't fail: the resource exists.
+  return limit.rlim_cur;
 }
 
 std::string Advice(int err) {
   if (err == EPERM || err == EACCES) {
-    return absl::StrCat("; sysctl kernel.io_uring_disabled is '", FirstWord("/proc/sys/kernel/io_uring_disabled"),
+    const std::string disabled = ReadSmallFile("/proc/sys/kernel/io_uring_disabled").value_or("");
+    return absl::StrCat("; sysctl kernel.io_uring_disabled is '", absl::StripAsciiWhitespace(disabled),
                         "': if that is 0 or missing, the pod's seccomp profile forbids io_uring_setup");
   }
   if (err == ENOSYS) return "; the kernel has no io_uring, or the pod's seccomp profile hides it";
   if (err == ENOMEM) {
     return absl::StrCat("; memory for a ring was refused: raise the limit of locked memory, memlock, which is ",
-                        MemlockText(),
+                        Memlock() == RLIM_INFINITY ? "unlimited" : absl::StrCat(Memlock() >> 10, " KiB"),
                         " for all processes of a user (ulimit -l, LimitMEMLOCK=, docker --ulimit memlock=-1; "
                         "rings count up to Linux 5.11 and from 6.14 on), or the container's memory");
   }
@@ -59,13 +49,12 @@ std::string Advice(int err) {
 int OpenPatiently(const std::function<int()>& open, int64_t patience_ns) {
   const int64_t until = MonotonicNanos() + patience_ns;
   int result = open();
-  const bool patient = !waited_in_vain.load(std::memory_order_relaxed) && MemlockHolds(kRingBytes);
+  const bool patient = !waited_in_vain.load(std::memory_order_relaxed) && Memlock() >= kRingBytes;
   while (result == -ENOMEM && patient && MonotonicNanos() < until) {
     usleep(kRetryUs);
     result = open();
   }
-  if (result >= 0) waited_in_vain.store(false, std::memory_order_relaxed);
-  if (result == -ENOMEM && patient) waited_in_vain.store(true, std::memory_order_relaxed);
+  if (result >= 0 || (result == -ENOMEM && patient)) waited_in_vain.store(result < 0, std::memory_order_relaxed);
   return result;
 }
 

@@ -3,11 +3,11 @@
 #include <liburing.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -53,24 +53,24 @@ constexpr unsigned kLadder[] = {
 
 static_assert(std::size(kLadder) == kUringRungs);
 
-io_uring_params RingParams(int rung) {
-  io_uring_params params{};
-  params.flags = kLadder[rung] | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
-  params.cq_entries = kCompletionEntries;
-  return params;
-}
-
-int SetUpRing(io_uring* ring, int first_rung) {
-  int result = -EINVAL;
-  for (int rung = first_rung; rung < kUringRungs && result == -EINVAL; ++rung) {
-    io_uring_params params = RingParams(rung);
-    result = io_uring_queue_init_params(kSubmitEntries, ring, &params);
+// The first rung from *rung on that the kernel takes, which *rung then is.
+int SetUpRing(io_uring* ring, int* rung) {
+  for (; *rung < kUringRungs; ++*rung) {
+    io_uring_params params{};
+    params.flags = kLadder[*rung] | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
+    params.cq_entries = kCompletionEntries;
+    const int result = io_uring_queue_init_params(kSubmitEntries, ring, &params);
+    if (result != -EINVAL) return result;
   }
-  return result;
+  return -EINVAL;
 }
 
-int OpenRing(io_uring* ring, int first_rung) {
-  return OpenPatiently([ring, first_rung] { return SetUpRing(ring, first_rung); });
+absl::Status OpenRing(io_uring* ring, int first_rung) {
+  const int result = OpenPatiently([ring, first_rung] {
+    int rung = first_rung;
+    return SetUpRing(ring, &rung);
+  });
+  return result < 0 ? RingRefusal(-result) : absl::OkStatus();
 }
 
 // For tests of the whole plugin: what an older kernel would take. After the last one: nothing, as Linux 5.4.
@@ -79,24 +79,13 @@ int FirstRung() {
   return rung == nullptr ? 0 : std::clamp(atoi(rung), 0, kUringRungs);
 }
 
-bool HasOperations(io_uring* ring) {
+bool Supports(io_uring* ring, std::initializer_list<int> operations) {
   io_uring_probe* probe = io_uring_get_probe_ring(ring);
   if (probe == nullptr) return false;
-  bool all = true;
-  for (int op : {IORING_OP_SENDMSG, IORING_OP_RECVMSG, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_POLL_ADD,
-                 IORING_OP_READ, IORING_OP_ASYNC_CANCEL}) {
-    all = all && io_uring_opcode_supported(probe, op) != 0;
-  }
+  const bool all = std::all_of(operations.begin(), operations.end(),
+                               [probe](int operation) { return io_uring_opcode_supported(probe, operation) != 0; });
   io_uring_free_probe(probe);
   return all;
-}
-
-// Linux 6.1. What Linux 6.2 adds is asked for with every send: the kernel before refuses it with EINVAL.
-bool HasZeroCopy(io_uring* ring) {
-  io_uring_probe* probe = io_uring_get_probe_ring(ring);
-  const bool has = probe != nullptr && io_uring_opcode_supported(probe, IORING_OP_SENDMSG_ZC) != 0;
-  if (probe != nullptr) io_uring_free_probe(probe);
-  return has;
 }
 
 // A filter may let setup pass and refuse enter: only a round trip tells.
@@ -105,7 +94,9 @@ absl::Status TryRing(io_uring* ring) {
     return absl::UnimplementedError("io_uring without FAST_POLL (Linux 5.7)");
   if ((ring->features & IORING_FEAT_EXT_ARG) == 0)
     return absl::UnimplementedError("io_uring without EXT_ARG (Linux 5.11)");
-  if (!HasOperations(ring)) return absl::UnimplementedError("io_uring without socket operations (Linux 5.6)");
+  if (!Supports(ring, {IORING_OP_SENDMSG, IORING_OP_RECVMSG, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_POLL_ADD,
+                       IORING_OP_READ, IORING_OP_ASYNC_CANCEL}))
+    return absl::UnimplementedError("io_uring without socket operations (Linux 5.6)");
   io_uring_sqe* sqe = io_uring_get_sqe(ring);
   io_uring_prep_nop(sqe);
   const int submitted = io_uring_submit_and_wait(ring, 1);
@@ -118,9 +109,9 @@ absl::Status TryRing(io_uring* ring) {
 
 absl::Status TryUring() {
   io_uring ring;
-  const int result = OpenRing(&ring, FirstRung());
-  if (result < 0) return RingRefusal(-result);
-  absl::Status status = TryRing(&ring);
+  absl::Status status = OpenRing(&ring, FirstRung());
+  if (!status.ok()) return status;
+  status = TryRing(&ring);
   io_uring_queue_exit(&ring);
   return status;
 }
@@ -130,7 +121,8 @@ class UringEngine final : public Engine {
   UringEngine(const io_uring& ring, OwnedFd event) : ring_(ring), ring_fd_(ring.ring_fd), event_(std::move(event)) {
     io_uring_ring_dontfork(&ring_);
     io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without (before Linux 5.18).
-    zero_copy_ = HasZeroCopy(&ring_);
+    // Linux 6.1. What Linux 6.2 adds is asked for with every send: the kernel before refuses it with EINVAL.
+    zero_copy_ = Supports(&ring_, {IORING_OP_SENDMSG_ZC});
     ArmWake();
   }
 
@@ -181,10 +173,7 @@ class UringEngine final : public Engine {
     return Drain(completions, max, &woken);
   }
 
-  void Wake() override {
-    const uint64_t one = 1;
-    (void)!write(event_.get(), &one, sizeof(one));
-  }
+  void Wake() override { (void)eventfd_write(event_.get(), 1); }
 
  private:
   // Null: the submission queue is full, and the kernel takes nothing of it now.
@@ -220,23 +209,21 @@ class UringEngine final : public Engine {
   // What found no entry before. Gives the completions of what was cancelled meanwhile.
   int SubmitWaiting(Completion* completions, int max) {
     int count = 0;
-    while (!waiting_.empty() && count < max) {
+    for (; !waiting_.empty() && count < max; waiting_.pop_front()) {
       IoOp* op = waiting_.front();
-      io_uring_sqe* sqe = op->cancelling ? nullptr : Entry();
-      if (sqe == nullptr && !op->cancelling) break;
-      waiting_.pop_front();
-      if (sqe != nullptr) {
-        Prepare(sqe, op);
-      } else {
+      if (op->cancelling) {
         op->in_flight = false;
-        completions[count++] = {op, -ECANCELED, false, false};
+        completions[count++] = {op, -ECANCELED};
+        continue;
       }
+      io_uring_sqe* sqe = Entry();
+      if (sqe == nullptr) break;
+      Prepare(sqe, op);
     }
-    while (!cancels_.empty()) {
+    for (; !cancels_.empty(); cancels_.pop_front()) {
       io_uring_sqe* sqe = Entry();
       if (sqe == nullptr) break;
       PrepareCancel(sqe, cancels_.front());
-      cancels_.pop_front();
     }
     if (!armed_) ArmWake();
     return count;
@@ -254,21 +241,17 @@ class UringEngine final : public Engine {
         sqe->ioprio |= kReportUsage;
         break;
       case IoOp::Kind::kReceive:
-        PrepareReceive(sqe, op);
+        if (op->iov_count == 1) {
+          io_uring_prep_recv(sqe, op->fd, op->iov[0].iov_base, op->iov[0].iov_len, 0);
+        } else {
+          io_uring_prep_recvmsg(sqe, op->fd, &op->message, 0);
+        }
         break;
       case IoOp::Kind::kWritable:
         io_uring_prep_poll_add(sqe, op->fd, POLLOUT);
         break;
     }
     io_uring_sqe_set_data(sqe, op);
-  }
-
-  static void PrepareReceive(io_uring_sqe* sqe, IoOp* op) {
-    if (op->iov_count == 1) {
-      io_uring_prep_recv(sqe, op->fd, op->iov[0].iov_base, op->iov[0].iov_len, 0);
-    } else {
-      io_uring_prep_recvmsg(sqe, op->fd, &op->message, 0);
-    }
   }
 
   static void PrepareCancel(io_uring_sqe* sqe, IoOp* op) {
@@ -307,14 +290,11 @@ class UringEngine final : public Engine {
   Completion Completed(IoOp* op, int result, unsigned flags) {
     // Its cancel must not meet what the slot is used for next.
     if (!cancels_.empty()) cancels_.erase(std::remove(cancels_.begin(), cancels_.end(), op), cancels_.end());
-    Completion completion;
-    completion.op = op;
-    completion.held = (flags & IORING_CQE_F_MORE) != 0;
-    completion.release = (flags & IORING_CQE_F_NOTIF) != 0;
-    completion.result = op->kind == IoOp::Kind::kWritable && result > 0 ? 0 : result;
-    if (completion.release) completion.result = (static_cast<uint32_t>(result) & kUsageCopied) != 0 ? 1 : 0;
-    op->in_flight = completion.held;
-    return completion;
+    const bool release = (flags & IORING_CQE_F_NOTIF) != 0;
+    op->in_flight = (flags & IORING_CQE_F_MORE) != 0;
+    if (op->kind == IoOp::Kind::kWritable && result > 0) result = 0;
+    if (release) result = (static_cast<uint32_t>(result) & kUsageCopied) != 0 ? 1 : 0;
+    return {op, result, op->in_flight, release};
   }
 
   io_uring ring_;
@@ -338,20 +318,17 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngineFrom(int first_rung) {
   OwnedFd event(eventfd(0, EFD_CLOEXEC));
   if (!event.valid()) return ErrnoStatus(errno, "eventfd for a progress thread");
   io_uring ring;
-  const int result = OpenRing(&ring, first_rung);
-  if (result < 0) return RingRefusal(-result);
+  const absl::Status opened = OpenRing(&ring, first_rung);
+  if (!opened.ok()) return opened;
   return std::unique_ptr<Engine>(new UringEngine(ring, std::move(event)));
 }
 
 int UringRung() {
-  for (int rung = FirstRung(); rung < kUringRungs; ++rung) {
-    io_uring ring;
-    io_uring_params params = RingParams(rung);
-    const int result = io_uring_queue_init_params(kSubmitEntries, &ring, &params);
-    if (result >= 0) io_uring_queue_exit(&ring);
-    if (result != -EINVAL) return result >= 0 ? rung : -1;
-  }
-  return -1;
+  io_uring ring;
+  int rung = FirstRung();
+  if (SetUpRing(&ring, &rung) < 0) return -1;
+  io_uring_queue_exit(&ring);
+  return rung;
 }
 
 EngineChoice ProbeEngine(EngineChoice choice, std::string* reason) {

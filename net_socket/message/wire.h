@@ -128,8 +128,8 @@ inline constexpr uint64_t kFeatureHealHealth = 16;
 // With kFeatureHeal: the dialler may open lanes that the connection did not begin with, below kLanesPilotedMax, and
 // close bulk lanes. A hello of kResume, attempt 1, brings the first socket of such a lane.
 inline constexpr uint64_t kFeaturePilot = 32;
-// Both encrypt what follows the hello, by one of these ciphers, a bit each from kFeatureCipherShift on (seal/aead.h):
-// in a hello those that the dialler has, in a challenge the one that the acceptor has chosen.
+// Both encrypt what follows the hello, by one of these ciphers (seal/cipher_suites.h), a bit each from
+// kFeatureCipherShift on: in a hello those that the dialler has, in a challenge the one that the acceptor has chosen.
 inline constexpr uint64_t kFeatureEncrypt = 64;
 // The dialler's build knows encryption, used or not: older ones have no words for a refusal that is due to it.
 inline constexpr uint64_t kFeatureKnowsEncrypt = 128;

@@ -6,9 +6,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/log.h"
-#include "net_socket/nic/fuse.h"
-#include "net_socket/nic/shared_subnet.h"
-#include "net_socket/nic/speeds.h"
+#include "net_socket/nic/device_params.h"
+#include "net_socket/nic/routing.h"
 
 namespace tcpx {
 namespace {
@@ -17,20 +16,23 @@ namespace {
 constexpr int kMaxComms = 65536;
 constexpr size_t kMaxCollectiveBytes = size_t{512} << 20;
 
-std::string OtherAddressText(const Device& device, const Nic& nic) {
+// The same interface by its address of the other family; null: it has none.
+const Nic* OtherOf(const Device& device, const Nic& nic) {
   for (const Nic& other : device.other_nics) {
-    if (other.interface.name == nic.interface.name) return " and " + other.interface.address.HostString();
+    if (other.interface.name == nic.interface.name) return &other;
   }
-  return "";
+  return nullptr;
 }
 
 void LogDevice(const Device& device, const std::vector<Interface>& all, const std::string& sysfs_root) {
   for (const Nic& nic : device.nics) {
     const std::string caution = InterfaceCaution(all, nic.interface, sysfs_root);
+    const Nic* const other = OtherOf(device, nic);
+    const std::string also = other == nullptr ? "" : " and " + other->interface.address.HostString();
     const std::string kind = InterfaceKind(nic.interface.name, nic.interface.flags, sysfs_root);
     TCPX_INFO("device %d: %s %s%s, %s, %d Mbit/s%s%s%s", device.index, nic.interface.name,
-              nic.interface.address.HostString(), OtherAddressText(device, nic), kind, nic.hardware.speed_mbps,
-              SpeedOrigin(nic.hardware), caution.empty() ? "" : "; ", caution);
+              nic.interface.address.HostString(), also, kind, nic.hardware.speed_mbps, SpeedOrigin(nic.hardware),
+              caution.empty() ? "" : "; ", caution);
     if (nic.hardware.speed_source != SpeedSource::kVirtual) continue;
     TCPX_INFO(
         "device %d: the real speed of %s can't be seen from here: TCPX_SPEED_MBPS=%s=MBPS sets it, and NCCL's "
@@ -65,52 +67,37 @@ Nic MakeNic(const Options& options, const Interface& interface, const std::vecto
   return nic;
 }
 
-// Those whose addresses all members have come first.
-void TakeNics(const std::vector<Nic>& nics, int family, Device* device) {
-  for (const Nic& nic : nics) {
-    (nic.interface.address.family() == family ? device->nics : device->other_nics).push_back(nic);
-  }
-}
-
-Device MakeDevice(const Options& options, const std::vector<FuseCandidate>& members, const std::vector<Interface>& all,
-                  const std::string& sysfs_root) {
-  std::vector<Nic> nics;
-  for (const FuseCandidate& member : members) {
-    nics.push_back(MakeNic(options, member.interface, all, sysfs_root));
-    if (member.other.has_value()) nics.push_back(MakeNic(options, *member.other, all, sysfs_root));
-  }
-  Device device;
-  TakeNics(nics, FamilyOfAll(members), &device);
-  return device;
-}
-
-std::vector<FuseCandidate> Candidates(const std::vector<Interface>& chosen, const std::vector<Interface>& all,
-                                      const InterfaceFilter& filter) {
+std::vector<FuseCandidate> CandidatesOf(const std::vector<Device>& devices) {
   std::vector<FuseCandidate> candidates;
-  for (const Interface& interface : chosen) candidates.push_back({interface, OtherFamilyOf(interface, all, filter)});
-  return candidates;
-}
-
-std::vector<FuseCandidate> CandidatesOf(const Device& device) {
-  std::vector<FuseCandidate> candidates;
-  for (const Nic& nic : device.nics) {
-    candidates.push_back({nic.interface, std::nullopt});
-    for (const Nic& other : device.other_nics) {
-      if (other.interface.name == nic.interface.name) candidates.back().other = other.interface;
+  for (const Device& device : devices) {
+    for (const Nic& nic : device.nics) {
+      const Nic* const other = OtherOf(device, nic);
+      candidates.push_back({nic.interface, std::nullopt});
+      if (other != nullptr) candidates.back().other = other->interface;
     }
   }
   return candidates;
 }
 
-}  // namespace
-
-bool Device::HasFamily(int family) const {
-  const bool other = !other_nics.empty() && other_nics.front().interface.address.family() == family;
-  return other || first().interface.address.family() == family;
+// Those interfaces come first whose addresses all members have.
+Device Joined(const std::vector<Device>& members) {
+  Device joined;
+  const int family = FamilyOfAll(CandidatesOf(members));
+  for (const Device& member : members) {
+    for (const auto* nics : {&member.nics, &member.other_nics}) {
+      for (const Nic& nic : *nics) {
+        (nic.interface.address.family() == family ? joined.nics : joined.other_nics).push_back(nic);
+      }
+    }
+    joined.max_receives = member.max_receives;
+  }
+  return joined;
 }
 
+}  // namespace
+
 const std::vector<Nic>& Device::NicsFor(int family) const {
-  return HasFamily(family) && first().interface.address.family() != family ? other_nics : nics;
+  return !other_nics.empty() && other_nics.front().interface.address.family() == family ? other_nics : nics;
 }
 
 int Device::speed_mbps() const {
@@ -145,13 +132,18 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
   const InterfaceFilter filter = {options.ifname, options.family, comm_id};
   const std::vector<Interface> chosen = SelectInterfaces(*all, filter);
   std::vector<std::string> warnings;
-  const std::vector<FuseCandidate> candidates = Candidates(chosen, *all, filter);
-  for (const std::vector<int>& indices : PlanFusion(options.fuse, candidates, &warnings)) {
-    std::vector<FuseCandidate> members;
-    for (int index : indices) members.push_back(candidates[static_cast<size_t>(index)]);
-    Device device = MakeDevice(options, members, *all, sysfs_root);
-    device.max_receives = MaxReceives(options, table.pointer_support_);
-    LogDevice(table.Add(std::move(device)), *all, sysfs_root);
+  std::vector<Device> singles;
+  for (const Interface& interface : chosen) {
+    Device& single = singles.emplace_back();
+    single.nics.push_back(MakeNic(options, interface, *all, sysfs_root));
+    const std::optional<Interface> other = OtherFamilyOf(interface, *all, filter);
+    if (other.has_value()) single.other_nics.push_back(MakeNic(options, *other, *all, sysfs_root));
+    single.max_receives = MaxReceives(options, table.pointer_support_);
+  }
+  for (const std::vector<int>& indices : PlanFusion(options.fuse, CandidatesOf(singles), &warnings)) {
+    std::vector<Device> members;
+    for (int index : indices) members.push_back(singles[static_cast<size_t>(index)]);
+    LogDevice(table.Add(Joined(members)), *all, sysfs_root);
   }
   for (const std::string& warning : CheckSpeeds(options.speed_mbps, chosen)) warnings.push_back(warning);
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
@@ -185,22 +177,16 @@ absl::Status DeviceTable::CheckChild(int child) const {
 }
 
 absl::StatusOr<int> DeviceTable::Fuse(absl::Span<const int> children) {
-  Device fused;
-  std::vector<FuseCandidate> members;
-  std::vector<Nic> nics;
+  std::vector<Device> members;
   for (int child : children) {
     const absl::Status usable = CheckChild(child);
     if (!usable.ok()) return usable;
-    const Device& device = devices_[static_cast<size_t>(child)];
-    for (FuseCandidate& member : CandidatesOf(device)) members.push_back(std::move(member));
-    nics.insert(nics.end(), device.nics.begin(), device.nics.end());
-    nics.insert(nics.end(), device.other_nics.begin(), device.other_nics.end());
-    fused.children.push_back(child);
-    fused.max_receives = device.max_receives;
+    members.push_back(device(child));
   }
-  const std::string reason = WhyNotFused(members);
+  const std::string reason = WhyNotFused(CandidatesOf(members));
   if (!reason.empty()) return absl::InvalidArgumentError(reason);
-  TakeNics(nics, FamilyOfAll(members), &fused);
+  Device fused = Joined(members);
+  fused.children.assign(children.begin(), children.end());
   return Add(std::move(fused)).index;
 }
 
@@ -213,7 +199,6 @@ DeviceProperties DeviceTable::Properties(int index) const {
   properties.guid = static_cast<uint64_t>(index);
   properties.pointer_support = pointer_support_;
   properties.speed_mbps = device.speed_mbps();
-  properties.port = 0;
   properties.latency_us = 0;  // As NCCL's socket transport, so that NCCL's tuning model chooses alike.
   properties.max_comms = kMaxComms;
   properties.max_receives = device.max_receives;

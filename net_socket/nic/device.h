@@ -2,7 +2,8 @@
 //
 // Purpose: found once, by NCCL's rules (common/interfaces.h), and described for getProperties. A fused device has
 //          several interfaces and spreads the lanes of each connection over them: TCPX_FUSE makes such devices at the
-//          start, in the place of their members (fuse.h); makeVDevice later, in addition to them, as NCCL wants it.
+//          start, in the place of their members (device_params.h); makeVDevice later, in addition to them, as NCCL
+//          wants it.
 // Threads: as the plugin's control calls, one at a time; a Device never changes. Lifetime: devices, names and paths
 //          stay where they are as long as the table, which lives until unload.
 // Units:   Mbit/s, microseconds, bytes.
@@ -27,7 +28,7 @@ namespace tcpx {
 struct Nic {
   Interface interface;
   InterfaceHardware hardware;
-  bool ties = false;  // sockets towards its own subnet, which others of this host share, belong to it (shared_subnet.h)
+  bool ties = false;  // sockets towards its own subnet, which others of this host share, belong to it (routing.h)
 };
 
 struct Device {
@@ -41,7 +42,7 @@ struct Device {
   bool fused() const { return nics.size() > 1; }
   // The one whose address handles carry.
   const Nic& first() const { return nics.front(); }
-  bool HasFamily(int family) const;
+  bool HasFamily(int family) const { return NicsFor(family).front().interface.address.family() == family; }
   // Those to dial an address of that family by. Where none has one it is `nics`: routes may lead there all the same.
   const std::vector<Nic>& NicsFor(int family) const;
   // The sum over all interfaces.

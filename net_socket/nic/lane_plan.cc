@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "net_socket/nic/lane_budget.h"
-#include "net_socket/nic/shared_subnet.h"
+#include "net_socket/nic/routing.h"
 #include "net_socket/nic/tuning.h"
 
 namespace tcpx {

@@ -23,10 +23,8 @@ void Tell(const absl::Status& status, bool asked, const char* what, LaneNotes* n
 void SetBuffersOf(int fd, const PathProfile& profile, LaneNotes* notes) {
   const PathProfile::Buffer& send = profile.send_buffer;
   const PathProfile::Buffer& receive = profile.receive_buffer;
-  if (send.asked || receive.asked) {
-    Tell(SetBuffers(fd, send.asked ? send.bytes : -1, receive.asked ? receive.bytes : -1), true,
-         "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF", notes);
-  }
+  Tell(SetBuffers(fd, send.asked ? send.bytes : -1, receive.asked ? receive.bytes : -1), true,
+       "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF", notes);
   // Wishes: a lower cap of the kernel is as good.
   (void)SetBuffers(fd, send.asked ? -1 : send.bytes, receive.asked ? -1 : receive.bytes);
 }
@@ -36,29 +34,12 @@ void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
   Tell(SetTrafficClass(fd, profile.family, profile.traffic_class), true, "traffic class", notes);
   // After the class, which changes it.
   const absl::Status status = SetPriority(fd, PriorityOf(profile.traffic_class));
-  if (status.ok() || (notes != nullptr && notes->logged_priority.exchange(true))) return;
+  if (status.ok() || (notes != nullptr && !notes->First("priority"))) return;
   TCPX_INFO("traffic class: %s; packets bear their DSCP all the same, but queues of this host by priority don't see it",
             std::string(status.message()));
 }
 
 }  // namespace
-
-std::optional<LeaveBy> LaneNotes::KnownWay(const std::string& path) const {
-  MutexLock lock(mutex_);
-  const auto found = ways_.find(path);
-  return found == ways_.end() ? std::nullopt : std::optional<LeaveBy>(found->second);
-}
-
-int LaneNotes::KnownLanes(int device, const SocketAddress& peer) const {
-  MutexLock lock(mutex_);
-  const auto found = lanes_.find(absl::StrCat(device, " ", peer.HostString()));
-  return found == lanes_.end() ? 0 : found->second;
-}
-
-void LaneNotes::LearnLanes(int device, const SocketAddress& peer, int lanes) {
-  MutexLock lock(mutex_);
-  lanes_[absl::StrCat(device, " ", peer.HostString())] = lanes;
-}
 
 void ConfigureLane(int fd, const PathProfile& profile, LaneNotes* notes) {
   Tell(SetNoDelay(fd), false, "TCP_NODELAY", notes);

@@ -24,13 +24,10 @@ bool Serves(const std::vector<Interface>& all, const Nic& nic) {
   });
 }
 
+std::string KeyOf(const Nic& nic) { return absl::StrCat(nic.interface.name, " ", nic.interface.address.HostString()); }
+std::string KeyOf(const LanePath& path) { return absl::StrCat(KeyOf(*path.nic), " ", path.peer.ToString()); }
+
 }  // namespace
-
-std::string LostPaths::KeyOf(const Nic& nic) {
-  return absl::StrCat(nic.interface.name, " ", nic.interface.address.HostString());
-}
-
-std::string LostPaths::KeyOf(const LanePath& path) { return absl::StrCat(KeyOf(*path.nic), " ", path.peer.ToString()); }
 
 void LostPaths::JoinInLoop(User* user, const std::vector<const Nic*>& nics) {
   users_.push_back(user);
@@ -115,18 +112,16 @@ bool LostPaths::OutInLoop(const Nic& nic) const {
   return found != nics_.end() && found->second.out;
 }
 
-bool LostPaths::Concerns(const LinkNews& news) const {
-  return std::any_of(nics_.begin(), nics_.end(), [&news](const auto& entry) {
-    const Interface& own = entry.second.nic->interface;
-    return news.name == own.name || (news.address.valid() && news.address.SameHostAddress(own.address));
-  });
-}
-
 void LostPaths::OnEvents(uint32_t) {
   std::vector<LinkNews> news;
-  const bool all = links_.Read(&news);
-  if (!all || std::any_of(news.begin(), news.end(), [this](const LinkNews& one) { return Concerns(one); }))
-    LookInLoop();
+  bool concerned = !links_.Read(&news);
+  for (const auto& [key, watched] : nics_) {
+    const Interface& own = watched.nic->interface;
+    for (const LinkNews& one : news) {
+      concerned |= one.name == own.name || (one.address.valid() && one.address.SameHostAddress(own.address));
+    }
+  }
+  if (concerned) LookInLoop();
 }
 
 void LostPaths::LookInLoop() {

@@ -67,9 +67,6 @@ class LostPaths final : public Reactor::Handler {
     Reactor::TimerId timer{0, 0};
   };
 
-  static std::string KeyOf(const Nic& nic);
-  static std::string KeyOf(const LanePath& path);
-  bool Concerns(const LinkNews& news) const;
   // How the interfaces are.
   void LookInLoop();
   // How long until the path is asked after again.

@@ -2,21 +2,30 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <string>
+#include <system_error>
 #include <thread>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/small_file.h"
 #include "common/socket.h"
 #include "common/status.h"
-#include "net_socket/nic/port_owners.h"
-#include "net_socket/nic/shared_subnet.h"
+#include "net_socket/nic/routing.h"
 
 namespace tcpx {
 namespace {
@@ -24,11 +33,8 @@ namespace {
 // How often a range is searched while other sockets take its ports.
 constexpr int kRounds = 10;
 
-// Where the kernel forbids it, routing decides.
-void TieTo(int fd, const std::string& device) {
-  const absl::Status bound = BindToDevice(fd, device);
-  if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
-}
+// More owners of ports would fill the log and tell nothing new.
+constexpr size_t kNamedMax = 16;
 
 // An errno, or 0. `raced`: with SO_REUSEADDR two may be bound to a port at once. The second to listen is refused,
 // and of two that do so at the same time both are.
@@ -37,6 +43,84 @@ int BindAndListen(int fd, const SocketAddress& address, bool* raced) {
   if (listen(fd, kListenBacklog) == 0) return 0;
   *raced = *raced || errno == EADDRINUSE;
   return errno;
+}
+
+// "0100007F:9C40" of /proc/net/tcp: words of 32 bits as they lie in memory, and the port.
+SocketAddress ParseHex(absl::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon != 8 && colon != 32) return SocketAddress();
+  sockaddr_storage raw{};
+  raw.ss_family = colon == 8 ? AF_INET : AF_INET6;
+  void* const bytes = colon == 8 ? static_cast<void*>(&reinterpret_cast<sockaddr_in*>(&raw)->sin_addr)
+                                 : &reinterpret_cast<sockaddr_in6*>(&raw)->sin6_addr;
+  for (size_t i = 0; i < colon / 8; ++i) {
+    uint32_t word = 0;
+    if (!absl::SimpleHexAtoi(text.substr(i * 8, 8), &word)) return SocketAddress();
+    memcpy(static_cast<char*>(bytes) + i * sizeof(word), &word, sizeof(word));
+  }
+  uint32_t port = 0;
+  if (!absl::SimpleHexAtoi(text.substr(colon + 1), &port)) return SocketAddress();
+  auto address = SocketAddress::FromSockaddr(reinterpret_cast<sockaddr*>(&raw), sizeof(raw));
+  if (!address.ok()) return SocketAddress();
+  address->set_port(static_cast<uint16_t>(port));
+  return *address;
+}
+
+struct Owned {
+  int port = 0;
+  std::string process;
+};
+
+// Ports by the inode of a socket that has them. One without an inode belongs to no process: TIME_WAIT, say, which is
+// no hindrance.
+void ReadSockets(const char* path, const SocketAddress& wanted, const PortRange& range,
+                 std::map<std::string, Owned>* sockets) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipWhitespace());
+    if (words.size() < 10 || words[9] == "0") continue;
+    const SocketAddress address = ParseHex(words[1]);
+    if (!address.valid() || address.port() < range.low || address.port() > range.high) continue;
+    if (!address.IsAny() && !address.SameHostAddress(wanted)) continue;
+    (*sockets)[absl::StrCat("socket:[", words[9], "]")].port = address.port();
+  }
+}
+
+void NameProcess(const std::filesystem::path& folder, std::map<std::string, Owned>* sockets) {
+  std::error_code ended;
+  for (std::filesystem::directory_iterator it(folder / "fd", ended), end; !ended && it != end; it.increment(ended)) {
+    std::error_code closed;
+    const auto found = sockets->find(std::filesystem::read_symlink(it->path(), closed).string());
+    if (closed || found == sockets->end() || !found->second.process.empty()) continue;
+    std::string command;
+    std::ifstream comm(folder / "comm");
+    std::getline(comm, command);
+    found->second.process = absl::StrCat("process ", folder.filename().string(), " (", command, ")");
+  }
+}
+
+// "40000 by process 71 (python3), 40001 by a process that can't be seen": those that keep us from listening on
+// `address`. Empty where none is known. It reads /proc (proc(5)), milliseconds on a busy host.
+std::string DescribePortOwners(const SocketAddress& address, const PortRange& range) {
+  std::map<std::string, Owned> sockets;
+  for (const char* file : {"/proc/net/tcp", "/proc/net/tcp6"}) ReadSockets(file, address, range, &sockets);
+  if (sockets.empty()) return "";
+  for (const int pid : NumbersIn("/proc")) NameProcess(absl::StrCat("/proc/", pid), &sockets);
+  std::map<int, std::string> by_port;
+  for (const auto& [inode, owned] : sockets) {
+    std::string& process = by_port[owned.port];
+    if (process.empty()) process = owned.process;
+  }
+  std::vector<std::string> texts;
+  for (const auto& [port, process] : by_port) {
+    if (texts.size() == kNamedMax) {
+      texts.push_back("and more");
+      break;
+    }
+    texts.push_back(absl::StrCat(port, " by ", process.empty() ? "a process that can't be seen" : process));
+  }
+  return absl::StrJoin(texts, ", ");
 }
 
 // `forbidden`: how many of its ports this user may not have; the others are taken.
@@ -70,12 +154,14 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveB
   local.set_port(0);
   if (bind(fd, local.sockaddr(), local.length()) != 0)
     return ErrnoStatus(errno, absl::StrCat("bind to ", local.HostString()));
-  if (way == LeaveBy::kDevice && !local.IsLoopback()) TieTo(fd, name);
+  if (way == LeaveBy::kDevice) TieToNic(fd, nic);
   return absl::OkStatus();
 }
 
-void TieAccepted(int fd, const Nic& nic) {
-  if (!nic.interface.address.IsLoopback()) TieTo(fd, nic.interface.name);
+void TieToNic(int fd, const Nic& nic) {
+  if (nic.interface.address.IsLoopback()) return;
+  const absl::Status bound = BindToDevice(fd, nic.interface.name);
+  if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
 }
 
 bool LeavesBy(int fd, const Nic& nic, const std::vector<Nic>& nics, const SocketAddress& peer) {
@@ -101,7 +187,7 @@ absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange&
       // A socket for each port: one that was bound can't be bound again.
       auto fd = StreamSocket(address.family());
       if (!fd.ok()) return fd.status();
-      if (bound && !address.IsLoopback()) TieTo(fd->get(), nic.interface.name);
+      if (bound) TieToNic(fd->get(), nic);
       // What an earlier run left in TIME_WAIT doesn't count then.
       const absl::Status reuse = range.any() ? absl::OkStatus() : SetReuseAddress(fd->get());
       if (!reuse.ok()) return reuse;

@@ -2,7 +2,7 @@
 //
 // Purpose: where several interfaces lie in one subnet the kernel routes by destination, so that everything would leave
 //          by the first of them. An address alone does not change that; SO_BINDTODEVICE does, and on a listening socket
-//          it also takes the answer to a SYN along. When that is safe: shared_subnet.h.
+//          it also takes the answer to a SYN along. When that is safe: routing.h.
 // Threads: any.
 // Errors:  the local kernel's; kInvalidArgument for a peer of another address family that is bound to. A kernel that
 //          forbids SO_BINDTODEVICE (before Linux 5.7, for unprivileged users) leaves it to routing.
@@ -27,8 +27,9 @@ inline constexpr int kListenBacklog = 16384;
 // Before connect: what `way` says; loopback is never tied.
 absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveBy way);
 
-// For a socket accepted from a peer in the interface's subnet: its packets leave by the interface from now on.
-void TieAccepted(int fd, const Nic& nic);
+// SO_BINDTODEVICE, unless it is loopback. An accepted socket's packets leave by the interface from now on: for peers in
+// its subnet.
+void TieToNic(int fd, const Nic& nic);
 
 // True exactly when a connected socket is sure to leave by this interface of `nics`: it is tied to it, or has its
 // address and a peer in its subnet, which is no other's. Else routes choose, whatever address it has.

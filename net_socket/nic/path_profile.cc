@@ -28,13 +28,6 @@ void ChooseBuffers(const Options& options, const PathFacts& facts, PathProfile* 
   profile->raises_low_water = options.rcvbuf < 0 && facts.same_host;
 }
 
-// No flow of its own on the same host: memory is the limit. Between hosts the rate alone says how much a lane holds:
-// the fixed mark is 2 ms of a flow of 1 Gbit/s.
-void ChoosePace(const PathFacts& facts, PathProfile* profile) {
-  profile->paced_by_rate = !facts.same_host;
-  if (facts.kind == LaneKind::kBulk && facts.same_host) profile->unsent_mark = kBulkUnsentBytes;
-}
-
 // Tied to a device, a socket hears nothing that comes in by another one, and has no other's routes. So only where the
 // routes would not choose the device: in a subnet that several share, and from a fused device through a router that its
 // interface has a route to.
@@ -53,7 +46,10 @@ PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
   profile.traffic_class = facts.traffic_class;
   ChooseCongestion(options, facts.same_host, &profile);
   ChooseBuffers(options, facts, &profile);
-  ChoosePace(facts, &profile);
+  // No flow of its own on the same host: memory is the limit. Between hosts the rate alone says how much a lane holds:
+  // the fixed mark is 2 ms of a flow of 1 Gbit/s.
+  profile.paced_by_rate = !facts.same_host;
+  if (facts.kind == LaneKind::kBulk && facts.same_host) profile.unsent_mark = kBulkUnsentBytes;
   profile.ways = ChooseWays(facts);
   profile.lanes_by_speed = !facts.same_host;
   profile.pilots_lanes = !facts.same_host && !facts.fused && options.lanes == 0 && options.steer != Switch::kOff;

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "net_socket/seal/gcrypt.h"
 #include "net_socket/seal/key_schedule.h"
 
 namespace tcpx {

@@ -1,11 +1,11 @@
-#include "net_socket/seal/gcrypt.h"
-
+// libgcrypt's ciphers, where the machine has that library (cipher_suites.h).
 #include <dlfcn.h>
 #include <pthread.h>
 
 #include <cstring>
 
 #include "common/mutex.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/key_memory.h"
 
 namespace tcpx {
@@ -18,47 +18,50 @@ constexpr int kFinalize = 5;
 constexpr int kInitializationFinished = 38;
 constexpr int kInitializationFinishedAsk = 39;
 constexpr int kFipsModeAsk = 55;
-// enum gcry_cipher_algos and gcry_cipher_modes.
-constexpr int kAes128 = 7;
-constexpr int kChaCha20 = 316;
-constexpr int kModeGcm = 9;
-constexpr int kModePoly1305 = 10;
-constexpr int kModeOcb = 11;
+// By suite: AES128 and CHACHA20 of enum gcry_cipher_algos; OCB, GCM and POLY1305 of gcry_cipher_modes.
+constexpr struct {
+  int algorithm;
+  int mode;
+} kCiphers[kCipherSuites] = {{7, 11}, {7, 9}, {316, 10}};
 // Before it OCB and Poly1305 are missing, or slow.
 constexpr char kVersionMin[] = "1.8.0";
 
-struct Gcrypt {
-  const char* (*check_version)(const char*) = nullptr;
-  unsigned (*control)(int, ...) = nullptr;
-  unsigned (*open)(Handle*, int, int, unsigned) = nullptr;
-  void (*close)(Handle) = nullptr;
-  unsigned (*ctl)(Handle, int, void*, size_t) = nullptr;
-  unsigned (*setkey)(Handle, const void*, size_t) = nullptr;
-  unsigned (*setiv)(Handle, const void*, size_t) = nullptr;
-  unsigned (*authenticate)(Handle, const void*, size_t) = nullptr;
-  unsigned (*encrypt)(Handle, void*, size_t, const void*, size_t) = nullptr;
-  unsigned (*decrypt)(Handle, void*, size_t, const void*, size_t) = nullptr;
-  unsigned (*gettag)(Handle, void*, size_t) = nullptr;
-  unsigned (*checktag)(Handle, const void*, size_t) = nullptr;
-  const char* version = nullptr;
+// What the library has by a name, as the function that it is taken for.
+struct Symbol {
+  void* at;
+  template <typename Function>
+  operator Function*() const {
+    return reinterpret_cast<Function*>(at);
+  }
 };
 
-template <typename Function>
-bool Find(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  return *function != nullptr;
-}
+class Gcrypt {
+ private:
+  void* const library_ = dlopen("libgcrypt.so.20", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  bool complete_ = library_ != nullptr;
 
-bool FindAll(void* library, Gcrypt* found) {
-  return Find(library, "gcry_check_version", &found->check_version) && Find(library, "gcry_control", &found->control) &&
-         Find(library, "gcry_cipher_open", &found->open) && Find(library, "gcry_cipher_close", &found->close) &&
-         Find(library, "gcry_cipher_ctl", &found->ctl) && Find(library, "gcry_cipher_setkey", &found->setkey) &&
-         Find(library, "gcry_cipher_setiv", &found->setiv) &&
-         Find(library, "gcry_cipher_authenticate", &found->authenticate) &&
-         Find(library, "gcry_cipher_encrypt", &found->encrypt) &&
-         Find(library, "gcry_cipher_decrypt", &found->decrypt) && Find(library, "gcry_cipher_gettag", &found->gettag) &&
-         Find(library, "gcry_cipher_checktag", &found->checktag);
-}
+  Symbol Find(const char* name) {
+    const Symbol found = {complete_ ? dlsym(library_, name) : nullptr};
+    complete_ = found.at != nullptr;
+    return found;
+  }
+
+ public:
+  const char* (*const check_version)(const char*) = Find("gcry_check_version");
+  unsigned (*const control)(int, ...) = Find("gcry_control");
+  unsigned (*const open)(Handle*, int, int, unsigned) = Find("gcry_cipher_open");
+  void (*const close)(Handle) = Find("gcry_cipher_close");
+  unsigned (*const ctl)(Handle, int, void*, size_t) = Find("gcry_cipher_ctl");
+  unsigned (*const setkey)(Handle, const void*, size_t) = Find("gcry_cipher_setkey");
+  unsigned (*const setiv)(Handle, const void*, size_t) = Find("gcry_cipher_setiv");
+  unsigned (*const authenticate)(Handle, const void*, size_t) = Find("gcry_cipher_authenticate");
+  unsigned (*const encrypt)(Handle, void*, size_t, const void*, size_t) = Find("gcry_cipher_encrypt");
+  unsigned (*const decrypt)(Handle, void*, size_t, const void*, size_t) = Find("gcry_cipher_decrypt");
+  unsigned (*const gettag)(Handle, void*, size_t) = Find("gcry_cipher_gettag");
+  unsigned (*const checktag)(Handle, const void*, size_t) = Find("gcry_cipher_checktag");
+  // Null: there is no such library, or it is too old.
+  const char* const version = complete_ ? check_version(kVersionMin) : nullptr;
+};
 
 void LockForFork();
 void UnlockAfterFork();
@@ -67,10 +70,7 @@ void ForgetKeysInChild();
 // libgcrypt is set up by its first user, perhaps not us. Secure memory is not used: it is small, and locks pages.
 Gcrypt Load() {
   Gcrypt found;
-  void* const library = dlopen("libgcrypt.so.20", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr || !FindAll(library, &found)) return Gcrypt();
-  found.version = found.check_version(kVersionMin);
-  if (found.version == nullptr) return Gcrypt();
+  if (found.version == nullptr) return found;
   if (found.control(kInitializationFinishedAsk) == 0) found.control(kInitializationFinished, 0);
   // glibc forgets the handlers when the plugin is unloaded.
   (void)pthread_atfork(&LockForFork, &UnlockAfterFork, &ForgetKeysInChild);
@@ -158,12 +158,9 @@ class GcryptAead final : public Aead {
 std::unique_ptr<Aead> MakeGcryptAead(CipherSuite suite, const uint8_t* key) {
   const Gcrypt& gcrypt = Library();
   if (gcrypt.version == nullptr) return nullptr;
-  const int algorithm = suite == CipherSuite::kChaCha20Poly1305 ? kChaCha20 : kAes128;
-  const int mode = suite == CipherSuite::kAes128Ocb   ? kModeOcb
-                   : suite == CipherSuite::kAes128Gcm ? kModeGcm
-                                                      : kModePoly1305;
+  const auto& cipher = kCiphers[static_cast<int>(suite)];
   Handle handle = nullptr;
-  if (gcrypt.open(&handle, algorithm, mode, 0) != 0) return nullptr;
+  if (gcrypt.open(&handle, cipher.algorithm, cipher.mode, 0) != 0) return nullptr;
   auto aead = std::make_unique<GcryptAead>(handle, suite);
   if (gcrypt.setkey(handle, key, KeyBytes(suite)) != 0) return nullptr;
   return aead;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <memory>
+#include <new>
 
 #include "common/log.h"
 #include "common/mutex.h"
@@ -21,7 +21,7 @@ constexpr uint64_t kAllTaken = ~uint64_t{0};
 struct Block {
   KeyPages pages{kSlots * kKeySlotBytes};
   uint64_t taken = 0;
-  std::unique_ptr<Block> next;
+  Block* next = nullptr;
 };
 
 std::atomic<bool> g_locked{true};
@@ -59,13 +59,10 @@ KeyPages::~KeyPages() {
 
 unsigned char* TakeKeySlot() {
   MutexLock lock(g_blocks_mutex);
-  Block* block = g_blocks;
-  while (block != nullptr && block->taken == kAllTaken) block = block->next.get();
-  if (block == nullptr) {
-    auto made = std::make_unique<Block>();
-    made->next.reset(g_blocks);
-    block = g_blocks = made.release();
-  }
+  Block** place = &g_blocks;
+  while (*place != nullptr && (*place)->taken == kAllTaken) place = &(*place)->next;
+  if (*place == nullptr) *place = new Block;
+  Block* const block = *place;
   const int slot = __builtin_ctzll(~block->taken);
   block->taken |= uint64_t{1} << slot;
   return block->pages.data() + static_cast<size_t>(slot) * kKeySlotBytes;
@@ -74,21 +71,16 @@ unsigned char* TakeKeySlot() {
 void FreeKeySlot(unsigned char* slot) {
   sodium_memzero(slot, kKeySlotBytes);
   MutexLock lock(g_blocks_mutex);
-  Block* before = nullptr;
-  for (Block* block = g_blocks; block != nullptr; before = block, block = block->next.get()) {
-    const unsigned char* const begin = block->pages.data();
-    if (slot < begin || slot >= begin + kSlots * kKeySlotBytes) continue;
-    block->taken &= ~(uint64_t{1} << (static_cast<size_t>(slot - begin) / kKeySlotBytes));
-    if (block->taken != 0) return;
-    Block* const next = block->next.release();
-    if (before == nullptr) {
-      delete g_blocks;
-      g_blocks = next;
-    } else {
-      before->next.reset(next);
-    }
-    return;
-  }
+  const auto has_it = [slot](const Block& block) {
+    return slot >= block.pages.data() && slot < block.pages.data() + kSlots * kKeySlotBytes;
+  };
+  Block** place = &g_blocks;
+  while (!has_it(**place)) place = &(*place)->next;
+  Block* const block = *place;
+  block->taken &= ~(uint64_t{1} << (static_cast<size_t>(slot - block->pages.data()) / kKeySlotBytes));
+  if (block->taken != 0) return;
+  *place = block->next;
+  delete block;
 }
 
 bool KeysAreLocked() { return g_locked.load(std::memory_order_relaxed); }

@@ -6,11 +6,6 @@
 
 namespace tcpx {
 
-Opener::Opener(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers)
-    : keys_(keys), buffers_(std::move(buffers)) {}
-
-Opener::~Opener() = default;
-
 // 0: its length is not here yet.
 size_t Opener::needed() const {
   if (end_ - begin_ < kSealedHeaderBytes) return 0;

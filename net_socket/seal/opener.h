@@ -15,9 +15,9 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "net_socket/seal/record.h"
-#include "net_socket/seal/seal_buffers.h"
 
 namespace tcpx {
 
@@ -29,8 +29,7 @@ inline constexpr char kCutRecord[] =
 
 class Opener {
  public:
-  Opener(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers);
-  ~Opener();
+  Opener(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers) : keys_(keys), buffers_(std::move(buffers)) {}
 
   // Where to read to; it overwrites what was opened in place before. `idle`: the read may wait for long, so that the
   // room is small, and not from the shared buffers, unless something is held already.

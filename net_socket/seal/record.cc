@@ -2,11 +2,7 @@
 
 #include <sodium/utils.h>
 
-#include "net_socket/seal/cipher_suites.h"
-
 namespace tcpx {
-
-RecordKeys::RecordKeys(const TrafficKeys& keys) : keys_(keys) {}
 
 RecordKeys::~RecordKeys() { sodium_memzero(iv_.data(), iv_.size()); }
 

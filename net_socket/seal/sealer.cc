@@ -98,11 +98,6 @@ int64_t RecordAcks::UnackedAbout(int64_t queued) {
   return static_cast<int64_t>(plain_taken_ - about_acked_);
 }
 
-Sealer::Sealer(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers)
-    : keys_(keys), buffers_(std::move(buffers)) {}
-
-Sealer::~Sealer() = default;
-
 bool Sealer::SealRecord(const iovec* pieces, int count, size_t skip, size_t bytes) {
   char* const record = place_ + end_;
   const uint32_t length = static_cast<uint32_t>(bytes);
@@ -123,14 +118,13 @@ bool Sealer::SealRecord(const iovec* pieces, int count, size_t skip, size_t byte
 bool Sealer::SealInto(char* room, size_t bytes, const iovec* pieces, int count, size_t skip) {
   TCPX_DCHECK(!pending());
   place_ = room;
-  room_ = bytes;
   begin_ = end_ = 0;
   ends_.clear();
   first_end_ = returned_ = 0;
   size_t plain = 0;
   while (!broken_ && ends_.size() < kRecordEndsMax) {
     const size_t next = NextRecord(pieces, count, skip + plain);
-    if (next == 0 || end_ + next + kSealBytes > room_) break;
+    if (next == 0 || end_ + next + kSealBytes > bytes) break;
     if (!SealRecord(pieces, count, skip + plain, next)) return false;
     plain += next;
     ends_.push_back({end_, plain});
@@ -154,13 +148,10 @@ size_t Sealer::Took(size_t bytes) {
     plain = end.plain;
   }
   const size_t taken = plain - std::exchange(returned_, plain);
-  if (!pending()) GiveBack();
-  return taken;
-}
-
-void Sealer::GiveBack() {
+  if (pending()) return taken;
   begin_ = end_ = 0;
   if (buffer_ != nullptr) buffers_->Give(std::move(buffer_));
+  return taken;
 }
 
 ssize_t Sealer::Send(int fd, const iovec* pieces, int count) {

@@ -17,10 +17,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "net_socket/seal/record.h"
-#include "net_socket/seal/seal_buffers.h"
 
 namespace tcpx {
 
@@ -65,8 +65,7 @@ inline constexpr char kCantSeal[] = "the cipher failed, and nothing may be sent 
 
 class Sealer {
  public:
-  Sealer(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers);
-  ~Sealer();
+  Sealer(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers) : keys_(keys), buffers_(std::move(buffers)) {}
 
   // The room that the records of `bytes` of plaintext need at most, if it is one short piece and one other.
   static constexpr size_t RoomFor(size_t bytes) { return bytes + kSealBytes * (bytes / kSealedBytesMax + 3); }
@@ -83,7 +82,7 @@ class Sealer {
   // The same into `room`, which must stay valid until the kernel has taken all of it.
   bool SealInto(char* room, size_t bytes, const iovec* pieces, int count, size_t skip = 0);
   // Lends a buffer for SealInto; RoomFor says how much room plaintext needs.
-  LentSealBuffer LendRoom() { return LentSealBuffer(buffers_); }
+  LentSealBuffer LendRoom() { return Lend(buffers_); }
   // Sealing has failed, and this sealer seals nothing more.
   bool broken() const { return broken_; }
   bool pending() const { return begin_ < end_; }
@@ -98,13 +97,11 @@ class Sealer {
  private:
   // Seals `bytes` of the pieces, from `skip` on, as the next record.
   bool SealRecord(const iovec* pieces, int count, size_t skip, size_t bytes);
-  void GiveBack();
 
   RecordKeys keys_;
   const std::shared_ptr<SealBuffers> buffers_;
   PageBuffer buffer_;      // null: none is borrowed
   char* place_ = nullptr;  // where the pending bytes are: in buffer_, or in the caller's room
-  size_t room_ = 0;
   size_t begin_ = 0;
   size_t end_ = 0;
   std::vector<RecordEnd> ends_;  // of the records in place_: counted in place_, and in plaintext

@@ -6,10 +6,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "net_socket/seal/aead.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/key_schedule.h"
 #include "net_socket/seal/opener.h"
 #include "net_socket/seal/sealer.h"
@@ -61,10 +62,8 @@ class Encryption {
   }
 
   Seals Make(CipherSuite suite, const Key32& sends, const Key32& receives) const {
-    Seals seals;
-    seals.sealer = std::make_unique<Sealer>(TrafficKeys{suite, sends}, buffers_);
-    seals.opener = std::make_unique<Opener>(TrafficKeys{suite, receives}, buffers_);
-    return seals;
+    return {std::make_unique<Sealer>(TrafficKeys{suite, sends}, buffers_),
+            std::make_unique<Opener>(TrafficKeys{suite, receives}, buffers_)};
   }
 
  private:

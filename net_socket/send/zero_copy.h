@@ -16,7 +16,7 @@
 #include "common/params.h"
 #include "net_socket/engine/engine.h"
 #include "net_socket/message/wire.h"
-#include "net_socket/seal/seal_buffers.h"
+#include "net_socket/seal/record.h"
 #include "net_socket/send/stripe.h"
 
 namespace tcpx {
@@ -86,7 +86,7 @@ class PinnedChunks {
   void Settle(PinnedChunk* chunk) {
     if (!chunk->taken || !chunk->released) return;
     const Chunk sent = chunk->chunk;
-    chunk->sealed.GiveBack();
+    chunk->sealed = LentSealBuffer();
     free_.push_back(chunk);
     if (reports_sent_) Striper::Sent(sent);  // The request may be gone after this.
   }

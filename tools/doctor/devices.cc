@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "net_socket/nic/speeds.h"
+#include "net_socket/nic/device_params.h"
 #include "tools/doctor/local_checks.h"
 
 namespace tcpx {

@@ -14,7 +14,7 @@
 #include "common/build_info.h"
 #include "common/params_text.h"
 #include "common/this_host.h"
-#include "net_socket/nic/shared_subnet.h"
+#include "net_socket/nic/routing.h"
 #include "tools/doctor/link_facts.h"
 
 namespace tcpx {

@@ -1,4 +1,4 @@
-#include "net_socket/nic/fuse.h"
+#include "net_socket/nic/device_params.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

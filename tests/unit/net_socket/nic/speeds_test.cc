@@ -1,5 +1,5 @@
 // How TCPX_SPEED_MBPS is read.
-#include "net_socket/nic/speeds.h"
+#include "net_socket/nic/device_params.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The ciphers against the vectors of their standards, from every library that has them.
-#include "net_socket/seal/aead.h"
+#include "net_socket/seal/cipher_suites.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,6 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
-#include "net_socket/seal/cipher_suites.h"
-#include "net_socket/seal/gcrypt.h"
 #include "tests/unit/net_socket/seal/fips_mode.h"
 
 namespace tcpx {

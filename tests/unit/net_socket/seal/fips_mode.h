@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "net_socket/seal/gcrypt.h"
+#include "net_socket/seal/cipher_suites.h"
 
 namespace tcpx {
 

@@ -19,7 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/log.h"
-#include "net_socket/seal/gcrypt.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/key_schedule.h"
 #include "tests/support/seed.h"
 

@@ -13,7 +13,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
 #include "net_socket/seal/cipher_suites.h"
-#include "net_socket/seal/gcrypt.h"
 #include "net_socket/seal/key_schedule.h"
 #include "tests/unit/net_socket/seal/fips_mode.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "net_socket/nic/path_profile.h"
-#include "net_socket/seal/seal_buffers.h"
+#include "net_socket/seal/record.h"
 
 namespace tcpx {
 namespace {
@@ -104,7 +104,7 @@ TEST_F(PinnedChunksTest, BoundedAndUsedAgain) {
 TEST_F(PinnedChunksTest, GivesTheRoomOfWhatIsSealedBack) {
   const auto buffers = std::make_shared<SealBuffers>();
   PinnedChunk* const pinned = Take();
-  pinned->sealed = LentSealBuffer(buffers);
+  pinned->sealed = Lend(buffers);
   char* const room = pinned->sealed.get();
   ASSERT_NE(nullptr, room);
   pinned->taken = true;
@@ -113,7 +113,7 @@ TEST_F(PinnedChunksTest, GivesTheRoomOfWhatIsSealedBack) {
   pinned->released = true;
   chunks_.Settle(pinned);
   EXPECT_EQ(nullptr, pinned->sealed.get());
-  EXPECT_EQ(room, LentSealBuffer(buffers).get());
+  EXPECT_EQ(room, Lend(buffers).get());
   EXPECT_EQ(1, buffers.use_count());
 }
 

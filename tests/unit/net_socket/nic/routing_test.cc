@@ -1,5 +1,5 @@
 // Which interfaces share a subnet, and what sysctls let a socket be tied to one of them.
-#include "net_socket/nic/shared_subnet.h"
+#include "net_socket/nic/routing.h"
 
 #include <gtest/gtest.h>
 #include <net/if.h>
