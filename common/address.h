@@ -38,7 +38,7 @@ class SocketAddress {
   // Reads kEncodedBytes of any alignment. The scope is left 0: a peer's interface index means nothing here.
   static absl::StatusOr<SocketAddress> Decode(const void* bytes);
   // Writes kEncodedBytes of any alignment.
-  void Encode(void* bytes) const;
+  void Encode(void* to) const;
 
   const struct ::sockaddr* sockaddr() const { return &storage_.generic; }
   socklen_t length() const;
@@ -76,8 +76,10 @@ class SocketAddress {
   std::string HostString() const;
 
  private:
-  // The address bytes: 4 or 16; null for no address.
-  const uint8_t* address_bytes() const;
+  // Of the address: 4 or 16; none for no address.
+  absl::string_view bytes() const;
+  // The same, but the IPv4 form of a v4-mapped address.
+  absl::string_view unmapped_bytes() const;
 
   union Storage {
     struct ::sockaddr generic;
