@@ -136,19 +136,20 @@ using ParameterField =
 // Who may need a parameter: most users who run jobs, operators of the machines, or few.
 enum class Audience { kMost, kOperator, kFew };
 
-// A value outside the range, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
-struct SpecialValue {
+// In the unit of the kind; all 0 where there is no range.
+struct ParameterRange {
+  int64_t min = 0;
+  int64_t max = 0;
+  // A value outside of it, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
   const char* word = nullptr;  // null: there is none
-  int64_t value = 0;
+  int64_t special = 0;
 };
 
 struct Parameter {
   const char* name;
   ParameterKind kind;
   ParameterField field;
-  int64_t min;  // in the unit of `kind`; both 0 where there is no range
-  int64_t max;
-  SpecialValue special;
+  ParameterRange range;
   Audience audience;
   const char* brief;             // what it does, in a few words
   const char* help;              // what it does, and when to change it
@@ -158,5 +159,16 @@ struct Parameter {
 absl::Span<const Parameter> Parameters();
 // TCPX_TEST_ names that only tests set, and no page shows: in a job one is a WARN.
 absl::Span<const Parameter> TestParameters();
+
+const char* EngineName(EngineChoice choice);
+const char* SwitchName(Switch choice);
+
+// Nanoseconds of one unit of a duration; 1 for everything that is no duration.
+int64_t UnitOf(ParameterKind kind);
+// A parameter's value in `options`: "64K", "auto", "5 s"; "empty" for no text.
+std::string ValueOf(const Parameter& parameter, const Options& options);
+std::string DefaultText(const Parameter& parameter);
+// "auto (0) or 1 to 64", "auto, io_uring or epoll", "0 to 600 s".
+std::string AllowedText(const Parameter& parameter);
 
 }  // namespace tcpx

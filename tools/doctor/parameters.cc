@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "common/json_text.h"
 #include "common/params.h"
-#include "common/params_text.h"
 
 namespace tcpx {
 namespace doctor {
