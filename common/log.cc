@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
-#include "common/one_line.h"
+#include "common/escape.h"
 
 namespace tcpx {
 namespace {

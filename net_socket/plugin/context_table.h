@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
-#include "common/log_level.h"
+#include "common/log.h"
 #include "net_socket/plugin/context.h"
 
 namespace tcpx {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "common/build_info.h"
-#include "common/json_text.h"
+#include "common/escape.h"
 
 namespace tcpx {
 namespace {

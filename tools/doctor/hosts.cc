@@ -21,7 +21,7 @@
 #include "common/clock.h"
 #include "common/counted.h"
 #include "common/fd.h"
-#include "common/json_text.h"
+#include "common/escape.h"
 
 namespace tcpx {
 namespace doctor {

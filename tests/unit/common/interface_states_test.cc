@@ -1,5 +1,5 @@
 // Which interfaces are out, and how often the kernel is asked.
-#include "common/interface_states.h"
+#include "common/interfaces.h"
 
 #include <gtest/gtest.h>
 
