@@ -13,11 +13,16 @@
 namespace tcpx {
 namespace {
 
+struct Encoded {
+  uint16_t family;
+  uint16_t port;
+  uint32_t scope;
+  char address[16];
+};
+static_assert(sizeof(Encoded) == SocketAddress::kEncodedBytes);
+
 constexpr uint16_t kEncodedV4 = 4;
 constexpr uint16_t kEncodedV6 = 6;
-constexpr size_t kPortAt = 2;
-constexpr size_t kScopeAt = 4;
-constexpr size_t kAddressAt = 8;
 constexpr size_t kV4Bytes = 4;
 constexpr size_t kV6Bytes = 16;
 // ::ffff:0:0/96 (RFC 4291, 2.5.5.2): the IPv4 address starts here.
@@ -139,6 +144,13 @@ absl::StatusOr<SocketAddress> SocketAddress::Parse(absl::string_view text) {
   return result;
 }
 
+SocketAddress SocketAddress::FromBytes(int family, absl::string_view bytes) {
+  SocketAddress result = Any(family);
+  if (bytes.empty() || bytes.size() != result.bytes().size()) return SocketAddress();
+  memcpy(const_cast<char*>(result.bytes().data()), bytes.data(), bytes.size());
+  return result;
+}
+
 SocketAddress SocketAddress::Any(int family, uint16_t port) {
   SocketAddress result;
   result.storage_.generic.sa_family = static_cast<sa_family_t>(family);
@@ -147,41 +159,22 @@ SocketAddress SocketAddress::Any(int family, uint16_t port) {
 }
 
 absl::StatusOr<SocketAddress> SocketAddress::Decode(const void* bytes) {
-  const uint8_t* in = static_cast<const uint8_t*>(bytes);
-  uint16_t family;
-  uint16_t port;
-  memcpy(&family, in, sizeof(family));
-  memcpy(&port, in + kPortAt, sizeof(port));
+  Encoded in;
+  memcpy(&in, bytes, sizeof(in));
+  const uint16_t family = ntohs(in.family);
   SocketAddress result;
-  if (ntohs(family) == kEncodedV4) {
-    result.storage_.v4.sin_family = AF_INET;
-    memcpy(&result.storage_.v4.sin_addr, in + kAddressAt, kV4Bytes);
-  } else if (ntohs(family) == kEncodedV6) {
-    result.storage_.v6.sin6_family = AF_INET6;
-    memcpy(&result.storage_.v6.sin6_addr, in + kAddressAt, kV6Bytes);
-  } else {
-    return absl::InvalidArgumentError(absl::StrCat("unknown address family ", ntohs(family)));
-  }
-  result.set_port(ntohs(port));
+  if (family == kEncodedV4) result = FromBytes(AF_INET, {in.address, kV4Bytes});
+  if (family == kEncodedV6) result = FromBytes(AF_INET6, {in.address, kV6Bytes});
+  if (!result.valid()) return absl::InvalidArgumentError(absl::StrCat("unknown address family ", family));
+  result.set_port(ntohs(in.port));
   return result;
 }
 
 void SocketAddress::Encode(void* to) const {
-  uint8_t* out = static_cast<uint8_t*>(to);
-  memset(out, 0, kEncodedBytes);
-  if (!valid()) return;
-  const uint16_t encoded_family = htons(family() == AF_INET ? kEncodedV4 : kEncodedV6);
-  const uint16_t encoded_port = htons(port());
-  const uint32_t encoded_scope = htonl(scope());
-  memcpy(out, &encoded_family, sizeof(encoded_family));
-  memcpy(out + kPortAt, &encoded_port, sizeof(encoded_port));
-  memcpy(out + kScopeAt, &encoded_scope, sizeof(encoded_scope));
-  memcpy(out + kAddressAt, bytes().data(), bytes().size());
-}
-
-socklen_t SocketAddress::length() const {
-  if (family() == AF_INET) return sizeof(sockaddr_in);
-  return family() == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+  Encoded out = {};
+  if (valid()) out = {htons(family() == AF_INET ? kEncodedV4 : kEncodedV6), htons(port()), htonl(scope()), {}};
+  bytes().copy(out.address, sizeof(out.address));
+  memcpy(to, &out, sizeof(out));
 }
 
 uint16_t SocketAddress::port() const {
@@ -193,8 +186,6 @@ void SocketAddress::set_port(uint16_t port) {
   if (family() == AF_INET) storage_.v4.sin_port = htons(port);
   if (family() == AF_INET6) storage_.v6.sin6_port = htons(port);
 }
-
-uint32_t SocketAddress::scope() const { return family() == AF_INET6 ? storage_.v6.sin6_scope_id : 0; }
 
 void SocketAddress::set_scope(uint32_t scope) {
   if (family() == AF_INET6) storage_.v6.sin6_scope_id = scope;
