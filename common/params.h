@@ -2,7 +2,7 @@
 //
 // Purpose: LoadOptions reads the environment once into Options, which is passed down; nothing below reads it again.
 //          docs/parameters.md and tcpx(7) are generated from the same table (tools/parameters).
-// Threads: LoadOptions reads the environment, which NCCL does not change once a plugin is loaded. Options is a value.
+// Threads: functions read the environment, which NCCL does not change once a plugin is loaded. Options is a value.
 // Units:   bytes, nanoseconds (fields ending in _ns), megabits per second (_mbps). In the environment a duration is in
 //          the unit that the table names and may have decimals; a byte size may end in K, KB or KiB, and so on with M
 //          and G (all powers of 1024).
@@ -170,5 +170,22 @@ std::string ValueOf(const Parameter& parameter, const Options& options);
 std::string DefaultText(const Parameter& parameter);
 // "auto (0) or 1 to 64", "auto, io_uring or epoll", "0 to 600 s".
 std::string AllowedText(const Parameter& parameter);
+
+// Names that were misspelt have no effect, and nothing else would say so. One warning for each variable of
+// `environment` (as environ(7), null: none) that begins with TCPX_ and is no parameter, by name: with the parameter
+// whose name is nearest, or, where it was one once, with what to do instead. TCPX_TEST_ is for tests and never one; a
+// name of these that has an effect here is a warning that says so.
+std::vector<std::string> UnknownParameters(const char* const* environment);
+
+// The warning of the first variable whose name is almost that of a parameter that protects, or holds TCPX and speaks of
+// encryption or a secret, in any case of letters and with anything before it: its user believes to be safe. Empty:
+// there is none.
+std::string MisspeltSecurity(const char* const* environment);
+
+// It was a parameter once.
+bool IsRemovedParameter(absl::string_view name);
+
+// The parameter that begins with `prefix` and whose name is nearest to `as_written`; empty if none is near.
+std::string NearestParameter(absl::string_view as_written, absl::string_view prefix);
 
 }  // namespace tcpx
