@@ -74,11 +74,10 @@ class LineLimit {
       ::tcpx::LogLineTo((sink), (level), (subsystem), __FILE__, __LINE__, ::absl::StrFormat(__VA_ARGS__)); \
     }                                                                                                      \
   } while (false)
-#define TCPX_LOG(level, subsystem, ...) TCPX_LOG_TO(nullptr, level, subsystem, __VA_ARGS__)
 
-#define TCPX_WARN(...) TCPX_LOG(::tcpx::LogLevel::kWarn, ::tcpx::kLogAll, __VA_ARGS__)
-#define TCPX_INFO(...) TCPX_LOG(::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
+#define TCPX_WARN(...) TCPX_WARN_TO(nullptr, __VA_ARGS__)
+#define TCPX_INFO(...) TCPX_INFO_TO(nullptr, __VA_ARGS__)
 #define TCPX_WARN_TO(sink, ...) TCPX_LOG_TO((sink), ::tcpx::LogLevel::kWarn, ::tcpx::kLogAll, __VA_ARGS__)
 #define TCPX_INFO_TO(sink, ...) \
   TCPX_LOG_TO((sink), ::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
-#define TCPX_TRACE(...) TCPX_LOG(::tcpx::LogLevel::kTrace, ::tcpx::kLogNet, __VA_ARGS__)
+#define TCPX_TRACE(...) TCPX_LOG_TO(nullptr, ::tcpx::LogLevel::kTrace, ::tcpx::kLogNet, __VA_ARGS__)
