@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <string.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
@@ -12,11 +13,16 @@
 namespace tcpx {
 namespace {
 
+struct Encoded {
+  uint16_t family;
+  uint16_t port;
+  uint32_t scope;
+  char address[16];
+};
+static_assert(sizeof(Encoded) == SocketAddress::kEncodedBytes);
+
 constexpr uint16_t kEncodedV4 = 4;
 constexpr uint16_t kEncodedV6 = 6;
-constexpr size_t kPortAt = 2;
-constexpr size_t kScopeAt = 4;
-constexpr size_t kAddressAt = 8;
 constexpr size_t kV4Bytes = 4;
 constexpr size_t kV6Bytes = 16;
 // ::ffff:0:0/96 (RFC 4291, 2.5.5.2): the IPv4 address starts here.
@@ -84,17 +90,13 @@ std::string ScopeName(uint32_t scope) {
   return if_indextoname(scope, name) != nullptr ? std::string(name) : absl::StrCat(scope);
 }
 
-using NameFunction = int (*)(int, struct sockaddr*, socklen_t*);
-
-absl::StatusOr<SocketAddress> Ask(NameFunction function, int fd, absl::string_view what) {
+absl::StatusOr<SocketAddress> Ask(decltype(&getsockname) function, int fd, absl::string_view what) {
   sockaddr_storage storage = {};
   socklen_t length = sizeof(storage);
   struct sockaddr* address = reinterpret_cast<struct sockaddr*>(&storage);
   if (function(fd, address, &length) != 0) return ErrnoStatus(errno, what);
   return SocketAddress::FromSockaddr(address, length);
 }
-
-bool IsV4LinkLocal(const uint8_t* bytes) { return bytes[0] == 169 && bytes[1] == 254; }
 
 }  // namespace
 
@@ -142,6 +144,13 @@ absl::StatusOr<SocketAddress> SocketAddress::Parse(absl::string_view text) {
   return result;
 }
 
+SocketAddress SocketAddress::FromBytes(int family, absl::string_view bytes) {
+  SocketAddress result = Any(family);
+  if (bytes.empty() || bytes.size() != result.bytes().size()) return SocketAddress();
+  memcpy(const_cast<char*>(result.bytes().data()), bytes.data(), bytes.size());
+  return result;
+}
+
 SocketAddress SocketAddress::Any(int family, uint16_t port) {
   SocketAddress result;
   result.storage_.generic.sa_family = static_cast<sa_family_t>(family);
@@ -150,41 +159,22 @@ SocketAddress SocketAddress::Any(int family, uint16_t port) {
 }
 
 absl::StatusOr<SocketAddress> SocketAddress::Decode(const void* bytes) {
-  const uint8_t* in = static_cast<const uint8_t*>(bytes);
-  uint16_t family;
-  uint16_t port;
-  memcpy(&family, in, sizeof(family));
-  memcpy(&port, in + kPortAt, sizeof(port));
+  Encoded in;
+  memcpy(&in, bytes, sizeof(in));
+  const uint16_t family = ntohs(in.family);
   SocketAddress result;
-  if (ntohs(family) == kEncodedV4) {
-    result.storage_.v4.sin_family = AF_INET;
-    memcpy(&result.storage_.v4.sin_addr, in + kAddressAt, kV4Bytes);
-  } else if (ntohs(family) == kEncodedV6) {
-    result.storage_.v6.sin6_family = AF_INET6;
-    memcpy(&result.storage_.v6.sin6_addr, in + kAddressAt, kV6Bytes);
-  } else {
-    return absl::InvalidArgumentError(absl::StrCat("unknown address family ", ntohs(family)));
-  }
-  result.set_port(ntohs(port));
+  if (family == kEncodedV4) result = FromBytes(AF_INET, {in.address, kV4Bytes});
+  if (family == kEncodedV6) result = FromBytes(AF_INET6, {in.address, kV6Bytes});
+  if (!result.valid()) return absl::InvalidArgumentError(absl::StrCat("unknown address family ", family));
+  result.set_port(ntohs(in.port));
   return result;
 }
 
-void SocketAddress::Encode(void* bytes) const {
-  uint8_t* out = static_cast<uint8_t*>(bytes);
-  memset(out, 0, kEncodedBytes);
-  if (!valid()) return;
-  const uint16_t encoded_family = htons(family() == AF_INET ? kEncodedV4 : kEncodedV6);
-  const uint16_t encoded_port = htons(port());
-  const uint32_t encoded_scope = htonl(scope());
-  memcpy(out, &encoded_family, sizeof(encoded_family));
-  memcpy(out + kPortAt, &encoded_port, sizeof(encoded_port));
-  memcpy(out + kScopeAt, &encoded_scope, sizeof(encoded_scope));
-  memcpy(out + kAddressAt, address_bytes(), family() == AF_INET ? kV4Bytes : kV6Bytes);
-}
-
-socklen_t SocketAddress::length() const {
-  if (family() == AF_INET) return sizeof(sockaddr_in);
-  return family() == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+void SocketAddress::Encode(void* to) const {
+  Encoded out = {};
+  if (valid()) out = {htons(family() == AF_INET ? kEncodedV4 : kEncodedV6), htons(port()), htonl(scope()), {}};
+  bytes().copy(out.address, sizeof(out.address));
+  memcpy(to, &out, sizeof(out));
 }
 
 uint16_t SocketAddress::port() const {
@@ -197,65 +187,55 @@ void SocketAddress::set_port(uint16_t port) {
   if (family() == AF_INET6) storage_.v6.sin6_port = htons(port);
 }
 
-uint32_t SocketAddress::scope() const { return family() == AF_INET6 ? storage_.v6.sin6_scope_id : 0; }
-
 void SocketAddress::set_scope(uint32_t scope) {
   if (family() == AF_INET6) storage_.v6.sin6_scope_id = scope;
 }
 
-const uint8_t* SocketAddress::address_bytes() const {
-  if (family() == AF_INET) return reinterpret_cast<const uint8_t*>(&storage_.v4.sin_addr);
-  return family() == AF_INET6 ? storage_.v6.sin6_addr.s6_addr : nullptr;
+absl::string_view SocketAddress::bytes() const {
+  if (family() == AF_INET) return {reinterpret_cast<const char*>(&storage_.v4.sin_addr), kV4Bytes};
+  if (family() == AF_INET6) return {reinterpret_cast<const char*>(&storage_.v6.sin6_addr), kV6Bytes};
+  return {};
 }
+
+absl::string_view SocketAddress::unmapped_bytes() const { return IsV4Mapped() ? bytes().substr(kMappedV4At) : bytes(); }
 
 bool SocketAddress::IsV4Mapped() const { return family() == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&storage_.v6.sin6_addr); }
 
 bool SocketAddress::IsLinkLocal() const {
-  if (family() == AF_INET) return IsV4LinkLocal(address_bytes());
-  if (IsV4Mapped()) return IsV4LinkLocal(address_bytes() + kMappedV4At);
+  if (unmapped_bytes().size() == kV4Bytes) return absl::StartsWith(unmapped_bytes(), "\xa9\xfe");
   return family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&storage_.v6.sin6_addr);
 }
 
 bool SocketAddress::IsLoopback() const {
-  if (family() == AF_INET) return address_bytes()[0] == 127;
-  if (IsV4Mapped()) return address_bytes()[kMappedV4At] == 127;
+  if (unmapped_bytes().size() == kV4Bytes) return unmapped_bytes()[0] == 127;
   return family() == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&storage_.v6.sin6_addr);
 }
 
-bool SocketAddress::IsAny() const {
-  if (family() == AF_INET) return storage_.v4.sin_addr.s_addr == htonl(INADDR_ANY);
-  return family() == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&storage_.v6.sin6_addr);
-}
+bool SocketAddress::IsAny() const { return valid() && bytes().find_first_not_of('\0') == absl::string_view::npos; }
 
 bool SocketAddress::SameHostAddress(const SocketAddress& other) const {
-  if (!valid() || !other.valid()) return false;
-  if (family() == AF_INET && other.IsV4Mapped()) {
-    return memcmp(address_bytes(), other.address_bytes() + kMappedV4At, kV4Bytes) == 0;
-  }
-  if (IsV4Mapped() && other.family() == AF_INET) return other.SameHostAddress(*this);
-  if (family() != other.family()) return false;
-  if (memcmp(address_bytes(), other.address_bytes(), family() == AF_INET ? kV4Bytes : kV6Bytes) != 0) return false;
+  if (!valid() || unmapped_bytes() != other.unmapped_bytes()) return false;
   return scope() == 0 || other.scope() == 0 || scope() == other.scope();
 }
 
 bool SocketAddress::SamePrefix(const SocketAddress& other, int prefix_bits) const {
-  if (!valid() || family() != other.family()) return false;
-  const int address_bits = 8 * static_cast<int>(family() == AF_INET ? kV4Bytes : kV6Bytes);
-  if (prefix_bits < 0 || prefix_bits > address_bits) return false;
+  const absl::string_view own = bytes();
+  const absl::string_view others = other.bytes();
+  const bool comparable = valid() && family() == other.family();
+  if (!comparable || prefix_bits < 0 || prefix_bits > 8 * static_cast<int>(own.size())) return false;
   const size_t whole = static_cast<size_t>(prefix_bits / 8);
-  if (memcmp(address_bytes(), other.address_bytes(), whole) != 0) return false;
   const int rest = prefix_bits % 8;
-  return rest == 0 || (address_bytes()[whole] ^ other.address_bytes()[whole]) >> (8 - rest) == 0;
+  if (own.substr(0, whole) != others.substr(0, whole)) return false;
+  return rest == 0 || static_cast<uint8_t>(own[whole] ^ others[whole]) >> (8 - rest) == 0;
 }
 
 bool SocketAddress::operator==(const SocketAddress& other) const {
-  if (family() != other.family() || port() != other.port() || scope() != other.scope()) return false;
-  return !valid() || memcmp(address_bytes(), other.address_bytes(), family() == AF_INET ? kV4Bytes : kV6Bytes) == 0;
+  return family() == other.family() && bytes() == other.bytes() && port() == other.port() && scope() == other.scope();
 }
 
 std::string SocketAddress::HostString() const {
   char text[INET6_ADDRSTRLEN] = "";
-  if (!valid() || inet_ntop(family(), address_bytes(), text, sizeof(text)) == nullptr) return "(no address)";
+  if (!valid() || inet_ntop(family(), bytes().data(), text, sizeof(text)) == nullptr) return "(no address)";
   return scope() == 0 ? std::string(text) : absl::StrCat(text, "%", ScopeName(scope()));
 }
 

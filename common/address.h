@@ -32,22 +32,26 @@ class SocketAddress {
   // "10.0.0.1", "10.0.0.1:80", "fe80::1%eth0", "[fe80::1%eth0]:80" and "[::1]". Numeric only. Without a port it is 0. A
   // scope is an interface's name or index.
   static absl::StatusOr<SocketAddress> Parse(absl::string_view text);
+  // The address's 4 or 16 bytes; no address where their number is not the family's.
+  static SocketAddress FromBytes(int family, absl::string_view bytes);
   // The wildcard address of a family: AF_INET or AF_INET6.
   static SocketAddress Any(int family, uint16_t port = 0);
 
   // Reads kEncodedBytes of any alignment. The scope is left 0: a peer's interface index means nothing here.
   static absl::StatusOr<SocketAddress> Decode(const void* bytes);
   // Writes kEncodedBytes of any alignment.
-  void Encode(void* bytes) const;
+  void Encode(void* to) const;
 
   const struct ::sockaddr* sockaddr() const { return &storage_.generic; }
-  socklen_t length() const;
+  socklen_t length() const {
+    return family() == AF_INET ? sizeof(sockaddr_in) : family() == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+  }
   int family() const { return storage_.generic.sa_family; }
   bool valid() const { return family() != AF_UNSPEC; }
   uint16_t port() const;
   void set_port(uint16_t port);
   // 0 for IPv4 and for an unscoped address.
-  uint32_t scope() const;
+  uint32_t scope() const { return family() == AF_INET6 ? storage_.v6.sin6_scope_id : 0; }
   // Ignored for IPv4.
   void set_scope(uint32_t scope);
 
@@ -76,8 +80,10 @@ class SocketAddress {
   std::string HostString() const;
 
  private:
-  // The address bytes: 4 or 16; null for no address.
-  const uint8_t* address_bytes() const;
+  // Of the address: 4 or 16; none for no address.
+  absl::string_view bytes() const;
+  // The same, but the IPv4 form of a v4-mapped address.
+  absl::string_view unmapped_bytes() const;
 
   union Storage {
     struct ::sockaddr generic;

@@ -11,9 +11,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/small_file.h"
@@ -23,14 +21,27 @@
 namespace tcpx {
 namespace {
 
-constexpr char kName[] = "tcpx-clock-notes";
+constexpr char kName[] = "tcpx-clock-notes-2";
 constexpr char kOwnDescriptors[] = "/proc/self/fd/";
-// Names have bounds, and so have lines. A writer may be overwriting whatever is older than kReadable.
-constexpr size_t kLineMax = 4096;
-constexpr uint64_t kReadable = ClockNotes::kRingBytes - kLineMax;
 
-// The position from which the ring can still be read, after `written` bytes were written in all.
-uint64_t Oldest(uint64_t written) { return written > kReadable ? written - kReadable : 0; }
+// The first note that can still be read after `written` were written in all: the writer may be at the one before.
+uint64_t Oldest(uint64_t written) {
+  return written < ClockNotes::kRingNotes ? 0 : written - ClockNotes::kRingNotes + 1;
+}
+
+off_t PlaceOf(uint64_t note) {
+  return static_cast<off_t>(sizeof(ClockNotesHead) + note % ClockNotes::kRingNotes * sizeof(StoredClockNote));
+}
+
+template <typename T>
+bool WriteAt(int fd, off_t place, const T& value) {
+  return pwrite(fd, &value, sizeof(value), place) == static_cast<ssize_t>(sizeof(value));
+}
+
+template <typename T>
+bool ReadAt(int fd, off_t place, T* value) {
+  return pread(fd, value, sizeof(*value), place) == static_cast<ssize_t>(sizeof(*value));
+}
 
 // Hosts may share a name, and containers count their processes each from 1.
 std::string OwnName() {
@@ -51,42 +62,8 @@ bool HasNotes(int fd) {
          absl::StartsWith(absl::string_view(target, static_cast<size_t>(length)), absl::StrCat("/memfd:", kName, " "));
 }
 
-// Bytes of the ring, which begins anew after its end.
-bool WriteRing(int fd, uint64_t at, absl::string_view text) {
-  while (!text.empty()) {
-    const size_t place = at % ClockNotes::kRingBytes;
-    const size_t part = std::min(text.size(), ClockNotes::kRingBytes - place);
-    if (pwrite(fd, text.data(), part, static_cast<off_t>(ClockNotes::kHeadBytes + place)) !=
-        static_cast<ssize_t>(part)) {
-      return false;
-    }
-    at += part;
-    text.remove_prefix(part);
-  }
-  return true;
-}
-
-// Empty: it could not be read.
-std::string ReadRing(int fd, uint64_t from, uint64_t to) {
-  std::string text(to - from, '\0');
-  for (size_t done = 0; done < text.size();) {
-    const size_t place = (from + done) % ClockNotes::kRingBytes;
-    const size_t part = std::min(text.size() - done, ClockNotes::kRingBytes - place);
-    if (pread(fd, &text[done], part, static_cast<off_t>(ClockNotes::kHeadBytes + place)) !=
-        static_cast<ssize_t>(part)) {
-      return "";
-    }
-    done += part;
-  }
-  return text;
-}
-
 // False: somebody writes it right now.
-bool ReadHead(int fd, ClockNotesHead* head) {
-  const bool read = pread(fd, head, sizeof(*head), 0) == static_cast<ssize_t>(sizeof(*head));
-  head->self[sizeof(head->self) - 1] = '\0';
-  return read && head->written == head->again;
-}
+bool ReadHead(int fd, ClockNotesHead* head) { return ReadAt(fd, 0, head) && head->written == head->again; }
 
 }  // namespace
 
@@ -107,26 +84,21 @@ bool ClockNotes::WriteHead(bool over) {
   head.written = head.again = written_;
   head.over = over ? 1 : 0;
   std::strncpy(head.self, self_.c_str(), sizeof(head.self) - 1);
-  return pwrite(fd_.get(), &head, sizeof(head), 0) == static_cast<ssize_t>(sizeof(head));
+  return WriteAt(fd_.get(), 0, head);
 }
 
 void ClockNotes::Write(const std::string& peer, int64_t at_ns, int64_t offset_ns, int64_t round_trip_ns) {
-  const std::string line = absl::StrCat(self_, "\t", peer, "\t", at_ns, "\t", offset_ns, "\t", round_trip_ns, "\n");
+  StoredClockNote note;
+  if (peer.empty() || peer.size() >= sizeof(note.peer)) return;
+  peer.copy(note.peer, peer.size());
+  note.at_ns = at_ns;
+  note.offset_ns = offset_ns;
+  note.round_trip_ns = round_trip_ns;
   MutexLock lock(mutex_);
-  // The line first: a reader that sees the head finds it.
-  if (!fd_.valid() || line.size() > kLineMax || !WriteRing(fd_.get(), written_, line)) return;
-  written_ += line.size();
+  // The note first: a reader that sees the head finds it.
+  if (!fd_.valid() || !WriteAt(fd_.get(), PlaceOf(written_), note)) return;
+  ++written_;
   (void)WriteHead(false);
-}
-
-bool ParseClockNote(absl::string_view line, ClockNote* note) {
-  const std::vector<absl::string_view> words = absl::StrSplit(line, '\t');
-  *note = ClockNote();
-  if (words.size() != 5 || words[0].empty() || words[1].empty()) return false;
-  note->self = std::string(words[0]);
-  note->peer = std::string(words[1]);
-  return absl::SimpleAtoi(words[2], &note->at_ns) && absl::SimpleAtoi(words[3], &note->offset_ns) &&
-         absl::SimpleAtoi(words[4], &note->round_trip_ns);
 }
 
 std::vector<ClockNote> ClockNotesReader::Read() {
@@ -165,17 +137,17 @@ void ClockNotesReader::ReadFrom(Writer* writer, std::vector<ClockNote>* notes) {
   writer->over = head.over != 0;
   if (!std::exchange(writer->named, true)) notes->push_back({head.self, "", 0, 0, 0});
   const uint64_t from = std::max(writer->read, Oldest(head.written));
-  std::string text = ReadRing(writer->fd.get(), from, head.written);
+  std::vector<StoredClockNote> read(head.written - from);
+  for (size_t i = 0; i < read.size(); ++i) {
+    if (!ReadAt(writer->fd.get(), PlaceOf(from + i), &read[i])) return;
+  }
   // What was written meanwhile may lie where we read.
   ClockNotesHead now;
-  if (text.empty() || !ReadHead(writer->fd.get(), &now)) return;
-  const uint64_t whole = std::max(from, Oldest(now.written));
-  text.erase(0, std::min<uint64_t>(whole - from, text.size()));
-  if (whole > writer->read) text.erase(0, text.find('\n') + 1);
+  if (read.empty() || !ReadHead(writer->fd.get(), &now)) return;
   writer->read = head.written;
-  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    ClockNote note;
-    if (ParseClockNote(line, &note)) notes->push_back(note);
+  for (uint64_t i = std::max(from, Oldest(now.written)); i < head.written; ++i) {
+    const StoredClockNote& note = read[i - from];
+    notes->push_back({head.self, note.peer, note.at_ns, note.offset_ns, note.round_trip_ns});
   }
 }
 

@@ -4,9 +4,8 @@
 //          each other. The notes lie in memory that has no name but the one of its descriptor, so that they go with the
 //          process, however it ends, and nobody ever waits for a disk. They lie in a ring: however long the job runs,
 //          the latest are there.
-// Form:    a ClockNotesHead, and from kHeadBytes on a ring of kRingBytes with lines of
-//          "SELF\tPEER\tAT\tOFFSET\tROUND_TRIP": processes by name; ours, and by how much the peer's clock is ahead of
-//          ours, as of AT.
+// Form:    a ClockNotesHead, and after it a ring of kRingNotes StoredClockNotes. The memory's name changes with the
+//          form: the two libraries may be of different versions.
 // Threads: Write by any; a reader by one at a time.
 // Lifetime: the writer's, and as long as a reader holds them. A reader that has found a writer holds on to it, and
 //          looks through the process's descriptors only where it knows of none, and each kScanEvery reads.
@@ -22,7 +21,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "common/fd.h"
 #include "common/mutex.h"
 
@@ -32,27 +30,37 @@ struct ClockNote {
   std::string self;
   std::string peer;  // empty: `self` is all that is said
   int64_t at_ns = 0;
+  int64_t offset_ns = 0;  // by how much the peer's clock is ahead of ours
+  int64_t round_trip_ns = 0;
+};
+
+// 104: the longest name that a process gives itself is shorter (HOST_NAME_MAX is 64).
+inline constexpr size_t kClockNameBytes = 104;
+
+struct ClockNotesHead {
+  uint64_t written = 0;  // notes, ever
+  uint64_t again = 0;    // the same: a reader in the middle of a write sees them differ
+  uint64_t over = 0;     // 1: the writer is gone
+  char self[kClockNameBytes] = "";
+};
+
+struct StoredClockNote {
+  char peer[kClockNameBytes] = "";
+  int64_t at_ns = 0;
   int64_t offset_ns = 0;
   int64_t round_trip_ns = 0;
 };
 
-struct ClockNotesHead {
-  uint64_t written = 0;  // bytes of lines, ever
-  uint64_t again = 0;    // the same: a reader in the middle of a write sees them differ
-  uint64_t over = 0;     // 1: the writer is gone
-  char self[488] = "";
-};
-
 class ClockNotes {
  public:
-  static constexpr size_t kHeadBytes = sizeof(ClockNotesHead);
-  static constexpr size_t kRingBytes = size_t{1} << 20;
+  static constexpr uint64_t kRingNotes = 8192;
 
   ClockNotes();
   ~ClockNotes();
 
   // A name that no other process has, on this host or another.
   const std::string& self() const { return self_; }
+  // Not for a peer without a name, or with one that is too long to be a process's.
   void Write(const std::string& peer, int64_t at_ns, int64_t offset_ns, int64_t round_trip_ns);
 
  private:
@@ -78,7 +86,7 @@ class ClockNotesReader {
   struct Writer {
     ino_t inode = 0;
     OwnedFd fd;
-    uint64_t read = 0;  // bytes of lines
+    uint64_t read = 0;  // notes
     bool named = false;
     bool over = false;
   };
@@ -91,8 +99,5 @@ class ClockNotesReader {
   int reads_ = 0;  // since the latest scan
   int scans_ = 0;
 };
-
-// False: nonsense.
-bool ParseClockNote(absl::string_view line, ClockNote* note);
 
 }  // namespace tcpx

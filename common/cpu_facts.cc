@@ -1,12 +1,10 @@
 #include "common/cpu_facts.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -26,33 +24,30 @@ constexpr int kTasksMax = 256;
 
 // Empty where the file can't be read.
 std::vector<int> ReadCpuList(const std::string& path) {
-  const std::optional<std::string> text = ReadSmallFile(path);
-  if (!text.has_value()) return {};
-  return ParseCpuList(absl::StripAsciiWhitespace(*text)).value_or(std::vector<int>());
+  return ParseCpuList(absl::StripAsciiWhitespace(ReadSmallFile(path).value_or(""))).value_or(std::vector<int>());
 }
 
-// The folders of one hierarchy that hold this process, the innermost first.
 struct Cgroup {
+  std::string folder;
   bool v2 = false;
-  std::vector<std::string> folders;
 };
 
-// In a container `path` may be the host's and not exist below `mount`, whose root then holds the container's own limit.
-std::vector<std::string> FoldersUpTo(const std::string& mount, absl::string_view path) {
-  std::vector<std::string> folders;
+// Appends the folders of one hierarchy that hold this process, the innermost first. In a container `path` may be the
+// host's and not exist below `mount`, whose root then holds the container's own limit.
+void AddFolders(const std::string& mount, absl::string_view path, bool v2, std::vector<Cgroup>* cgroups) {
   if (!absl::StrContains(path, "..")) {  // else outside our cgroup namespace: nothing to see
-    std::string below(absl::StripSuffix(path, "/"));
+    absl::string_view below = absl::StripSuffix(path, "/");
     while (!below.empty()) {
-      folders.push_back(mount + below);
+      cgroups->push_back({absl::StrCat(mount, below), v2});
       const size_t slash = below.rfind('/');
-      below.resize(slash == std::string::npos ? 0 : slash);
+      below = below.substr(0, slash == absl::string_view::npos ? 0 : slash);
     }
   }
-  folders.push_back(mount);
-  return folders;
+  cgroups->push_back({mount, v2});
 }
 
-// Each line of /proc/self/cgroup is "ID:CONTROLLERS:PATH"; version 2 has ID 0 and no controllers (cgroups(7)).
+// Hierarchy after hierarchy. Each line of /proc/self/cgroup is "ID:CONTROLLERS:PATH"; version 2 has ID 0 and no
+// controllers (cgroups(7)).
 std::vector<Cgroup> CgroupsOf(const std::string& root, absl::string_view controller) {
   std::vector<Cgroup> cgroups;
   const std::string base = root + "/sys/fs/cgroup";
@@ -60,15 +55,14 @@ std::vector<Cgroup> CgroupsOf(const std::string& root, absl::string_view control
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() != 3) continue;
-    if (fields[0] == "0" && fields[1].empty()) {
-      cgroups.push_back({true, FoldersUpTo(base, fields[2])});
-      cgroups.push_back({true, FoldersUpTo(base + "/unified", fields[2])});
-      continue;
-    }
     const std::vector<absl::string_view> controllers = absl::StrSplit(fields[1], ',');
-    if (std::find(controllers.begin(), controllers.end(), controller) == controllers.end()) continue;
-    cgroups.push_back({false, FoldersUpTo(absl::StrCat(base, "/", fields[1]), fields[2])});
-    cgroups.push_back({false, FoldersUpTo(absl::StrCat(base, "/", controller), fields[2])});
+    if (fields[0] == "0" && fields[1].empty()) {
+      AddFolders(base, fields[2], true, &cgroups);
+      AddFolders(base + "/unified", fields[2], true, &cgroups);
+    } else if (std::find(controllers.begin(), controllers.end(), controller) != controllers.end()) {
+      AddFolders(absl::StrCat(base, "/", fields[1]), fields[2], false, &cgroups);
+      AddFolders(absl::StrCat(base, "/", controller), fields[2], false, &cgroups);
+    }
   }
   return cgroups;
 }
@@ -83,21 +77,17 @@ double ParseCpuMax(absl::string_view text) {
   return quota / period;
 }
 
-double ReadQuota(const std::string& folder, bool v2) {
-  if (v2) return ParseCpuMax(ReadSmallFile(folder + "/cpu.max").value_or(""));
-  const std::optional<std::string> quota = ReadSmallFile(folder + "/cpu.cfs_quota_us");
-  const std::optional<std::string> period = ReadSmallFile(folder + "/cpu.cfs_period_us");
-  if (!quota.has_value() || !period.has_value()) return 0;
-  return ParseCpuMax(absl::StrCat(*quota, " ", *period));  // -1 is no quota
+double ReadQuota(const Cgroup& cgroup) {
+  const auto read = [&cgroup](const char* file) { return ReadSmallFile(cgroup.folder + file).value_or("none"); };
+  if (cgroup.v2) return ParseCpuMax(read("/cpu.max"));
+  return ParseCpuMax(absl::StrCat(read("/cpu.cfs_quota_us"), " ", read("/cpu.cfs_period_us")));  // -1 is no quota
 }
 
 double TightestQuota(const std::string& root) {
   double tightest = 0;
   for (const Cgroup& cgroup : CgroupsOf(root, "cpu")) {
-    for (const std::string& folder : cgroup.folders) {
-      const double quota = ReadQuota(folder, cgroup.v2);
-      if (quota > 0 && (tightest == 0 || quota < tightest)) tightest = quota;
-    }
+    const double quota = ReadQuota(cgroup);
+    if (quota > 0 && (tightest == 0 || quota < tightest)) tightest = quota;
   }
   return tightest;
 }
@@ -105,43 +95,27 @@ double TightestQuota(const std::string& root) {
 // An effective cpuset lies within its parents': the innermost folder that has one says all.
 std::vector<int> Cpuset(const std::string& root) {
   for (const Cgroup& cgroup : CgroupsOf(root, "cpuset")) {
-    const char* file = cgroup.v2 ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus";
-    for (const std::string& folder : cgroup.folders) {
-      std::vector<int> cpus = ReadCpuList(folder + file);
-      if (!cpus.empty()) return cpus;
-    }
+    std::vector<int> cpus =
+        ReadCpuList(cgroup.folder + (cgroup.v2 ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus"));
+    if (!cpus.empty()) return cpus;
   }
   return {};
-}
-
-absl::string_view ValueOf(absl::string_view text, absl::string_view key) {
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (absl::ConsumePrefix(&line, key)) return absl::StripAsciiWhitespace(line);
-  }
-  return "";
 }
 
 // The CPUs that the status file in this folder of /proc allows.
 std::vector<int> AllowedCpus(const std::string& folder) {
   const std::string text = ReadSmallFile(folder + "/status").value_or("");
-  return ParseCpuList(ValueOf(text, "Cpus_allowed_list:")).value_or(std::vector<int>());
+  return ParseCpuList(ValueIn(text, "Cpus_allowed_list:")).value_or(std::vector<int>());
 }
 
-// The mask may be wider than cpu_set_t: sched_getaffinity(2) then gives EINVAL.
+// The mask may be wider than a cpu_set_t.
 std::vector<int> CallersCpus() {
+  std::vector<cpu_set_t> mask(kMaxCpus / CPU_SETSIZE);
+  const size_t bytes = mask.size() * sizeof(cpu_set_t);
   std::vector<int> cpus;
-  for (int size = 1024; size <= kMaxCpus; size *= 2) {
-    cpu_set_t* set = CPU_ALLOC(size);
-    if (set == nullptr) break;
-    const size_t bytes = CPU_ALLOC_SIZE(size);
-    CPU_ZERO_S(bytes, set);
-    const int result = sched_getaffinity(0, bytes, set);
-    const bool too_small = result != 0 && errno == EINVAL;
-    for (int cpu = 0; result == 0 && cpu < size; ++cpu) {
-      if (CPU_ISSET_S(cpu, bytes, set)) cpus.push_back(cpu);
-    }
-    CPU_FREE(set);
-    if (!too_small) break;
+  if (sched_getaffinity(0, bytes, mask.data()) != 0) return cpus;
+  for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
+    if (CPU_ISSET_S(cpu, bytes, mask.data())) cpus.push_back(cpu);
   }
   return cpus;
 }
@@ -162,7 +136,7 @@ std::vector<int> ProcessCpus(const std::string& root) {
 std::vector<int> ParentCpus(const std::string& root) {
   const std::string text = ReadSmallFile(root + "/proc/self/status").value_or("");
   int parent = 0;
-  if (!absl::SimpleAtoi(ValueOf(text, "PPid:"), &parent) || parent < 1) return {};
+  if (!absl::SimpleAtoi(ValueIn(text, "PPid:"), &parent) || parent < 1) return {};
   return AllowedCpus(absl::StrCat(root, "/proc/", parent));
 }
 

@@ -20,7 +20,7 @@ constexpr int kThreadsPerDevice = 4;
 // However many GPUs and devices one process drives: its other threads need cores too.
 constexpr int kThreadsMax = 32;
 
-int Size(const std::vector<int>& cpus) { return static_cast<int>(cpus.size()); }
+int Size(const std::vector<int>& numbers) { return static_cast<int>(numbers.size()); }
 
 // The CPUs of this rank and how it came to them.
 struct Budget {
@@ -72,21 +72,16 @@ Budget BudgetOf(const CpuFacts& facts) {
   return budget;
 }
 
-// A GPU uses mostly one device; several GPUs may share one.
-int DevicesInUse(const CpuDemand& demand) {
-  return std::max(1, std::min(demand.gpus, static_cast<int>(demand.device_nodes.size())));
-}
-
 void Count(const Budget& budget, const CpuDemand& demand, const Options& options, ThreadPlan* plan) {
   const int gpus = std::max(1, demand.gpus);
-  const int devices = DevicesInUse(demand);
-  plan->cpus_per_gpu = budget.share / gpus;
+  // In use: a GPU uses mostly one device; several GPUs may share one.
+  const int devices = std::max(1, std::min(gpus, Size(demand.device_nodes)));
   plan->reason = budget.source;
   if (gpus > 1) absl::StrAppend(&plan->reason, " for ", gpus, " gpus on ", Counted(devices, "device"));
   if (options.threads >= 0) {
     plan->threads = options.threads;
     plan->reason = absl::StrCat("TCPX_THREADS is ", options.threads);
-  } else if (plan->cpus_per_gpu < kPoolCpusMin) {
+  } else if (budget.share / gpus < kPoolCpusMin) {
     plan->reason =
         absl::StrCat("fewer than ", kPoolCpusMin, " cpus for a ", gpus > 1 ? "gpu" : "rank", ": ", plan->reason);
   } else {
@@ -97,12 +92,11 @@ void Count(const Budget& budget, const CpuDemand& demand, const Options& options
       absl::StrAppend(&plan->reason, ", ", kThreadsMax, " threads at most");
     }
   }
-  plan->caller_driven = plan->threads == 0;
 }
 
 // The NUMA node of the device that thread `index` is meant for.
 int NodeOfThread(const CpuDemand& demand, int index, int threads) {
-  const int devices = static_cast<int>(demand.device_nodes.size());
+  const int devices = Size(demand.device_nodes);
   if (devices == 0) return -1;
   if (demand.gpus > 1) return demand.device_nodes[static_cast<size_t>(index) * demand.device_nodes.size() / threads];
   if (demand.first_device >= 0 && demand.first_device < devices) {
@@ -125,7 +119,7 @@ std::vector<int> CpusOnNode(const CpuFacts& facts, const Budget& budget, const C
                             int threads) {
   if (node < 0 || static_cast<size_t>(node) >= facts.node_cpus.size()) return {};
   const std::vector<int> cpus = CommonCpus(facts.node_cpus[static_cast<size_t>(node)], budget.allowed);
-  const int devices = static_cast<int>(demand.device_nodes.size());
+  const int devices = Size(demand.device_nodes);
   const int here = Size(DevicesOn(demand, node));
   const int ranks = budget.own ? 1 : (facts.ranks_on_host * here + devices - 1) / devices;
   return Size(cpus) >= (threads + 1) * ranks ? cpus : std::vector<int>();
@@ -144,18 +138,13 @@ std::string PlaceText(const std::set<int>& nodes, const std::set<int>& unplaced,
                               : absl::StrCat(": too few of them on NUMA node ", absl::StrJoin(unplaced, ", ")));
 }
 
-std::vector<int> WithoutThose(const std::vector<int>& cpus, const std::vector<int>& others) {
-  std::vector<int> left;
-  std::set_difference(cpus.begin(), cpus.end(), others.begin(), others.end(), std::back_inserter(left));
-  return left;
-}
-
 // The kernel leaves out in silence what is not there, as long as something is.
 void PlaceAsAsked(const CpuFacts& facts, const Options& options, ThreadPlan* plan) {
   const std::vector<int> asked = ParseCpuList(options.cpus).value_or(std::vector<int>());
   const std::vector<int>& there = facts.container_cpus;
-  const std::vector<int> missing = there.empty() ? std::vector<int>() : WithoutThose(asked, there);
-  const std::vector<int> cpus = missing.empty() ? asked : CommonCpus(asked, there);
+  const std::vector<int> cpus = there.empty() ? asked : CommonCpus(asked, there);
+  std::vector<int> missing;
+  std::set_difference(asked.begin(), asked.end(), cpus.begin(), cpus.end(), std::back_inserter(missing));
   plan->places.assign(static_cast<size_t>(plan->threads), {cpus, {}, !cpus.empty()});
   absl::StrAppend(&plan->reason, "; TCPX_CPUS is ", options.cpus);
   if (missing.empty()) return;
@@ -190,7 +179,7 @@ ThreadPlan PlanThreads(const CpuFacts& facts, const CpuDemand& demand, const Opt
   const Budget budget = BudgetOf(facts);
   ThreadPlan plan;
   Count(budget, demand, options, &plan);
-  if (!plan.caller_driven) Place(facts, budget, demand, options, &plan);
+  if (!plan.caller_driven()) Place(facts, budget, demand, options, &plan);
   return plan;
 }
 

@@ -29,12 +29,11 @@ struct ThreadPlace {
 };
 
 struct ThreadPlan {
-  int cpus_per_gpu = 0;       // 0 when there are more ranks than CPUs
-  bool caller_driven = true;  // true exactly when `threads` is 0
   int threads = 0;
   std::vector<ThreadPlace> places;  // one for each thread
   std::string reason;               // for the log
   std::string warning;              // empty: none is due
+  bool caller_driven() const { return threads == 0; }
 };
 
 // Reads TCPX_THREADS and TCPX_CPUS of `options`.

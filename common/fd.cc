@@ -38,16 +38,12 @@ bool Leave(int fd) {
 
 OwnedFd::OwnedFd(int fd) : fd_(fd < 0 ? -1 : fd) { Enter(get()); }
 
-OwnedFd::OwnedFd(OwnedFd&& other) noexcept : fd_(other.fd_.exchange(-1)) {}
-
 OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
   if (this == &other) return *this;
   reset();
   fd_.store(other.fd_.exchange(-1), std::memory_order_release);
   return *this;
 }
-
-OwnedFd::~OwnedFd() { reset(); }
 
 int OwnedFd::release() {
   const int fd = fd_.exchange(-1);

@@ -19,11 +19,11 @@ class OwnedFd {
   OwnedFd() = default;
   // Takes `fd`; a negative number owns nothing.
   explicit OwnedFd(int fd);
-  OwnedFd(OwnedFd&& other) noexcept;
+  OwnedFd(OwnedFd&& other) noexcept : fd_(other.fd_.exchange(-1)) {}
   OwnedFd& operator=(OwnedFd&& other) noexcept;
   OwnedFd(const OwnedFd&) = delete;
   OwnedFd& operator=(const OwnedFd&) = delete;
-  ~OwnedFd();
+  ~OwnedFd() { reset(); }
 
   // From any thread, also while another gives it what it owns.
   int get() const { return fd_.load(std::memory_order_acquire); }

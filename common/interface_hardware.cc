@@ -40,26 +40,18 @@ int ReadHex(const std::string& path) {
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-// Hardware types of net/if_arp.h that carry packets inside packets: ARPHRD_TUNNEL, _TUNNEL6, _SIT, _IPGRE, _IP6GRE and
-// _NONE (tun, WireGuard).
-bool IsTunnelType(int type) {
-  constexpr int kTunnelTypes[] = {768, 769, 776, 778, 823, 65534};
-  return std::find(std::begin(kTunnelTypes), std::end(kTunnelTypes), type) != std::end(kTunnelTypes);
-}
-
 // "DEVTYPE=vlan" of the interface's uevent file; a veth has none.
 std::string DeviceType(const std::string& folder) {
-  const std::string text = ReadSmallFile(folder + "/uevent").value_or("");
-  constexpr char kKey[] = "DEVTYPE=";
-  const size_t at = text.find(kKey);
-  if (at == std::string::npos) return "";
-  const size_t begin = at + sizeof(kKey) - 1;
-  return text.substr(begin, text.find('\n', begin) - begin);
+  return std::string(ValueIn(ReadSmallFile(folder + "/uevent").value_or(""), "DEVTYPE="));
 }
 
 bool IsTunnel(const std::string& folder, const std::string& device_type, unsigned flags) {
+  // Hardware types of net/if_arp.h that carry packets inside packets: ARPHRD_TUNNEL, _TUNNEL6, _SIT, _IPGRE, _IP6GRE
+  // and _NONE (tun, WireGuard).
+  constexpr int kTypes[] = {768, 769, 776, 778, 823, 65534};
+  const int type = ReadNumber(folder + "/type", 0);
   if ((flags & IFF_POINTOPOINT) != 0 || Exists(folder + "/tun_flags")) return true;
-  if (IsTunnelType(ReadNumber(folder + "/type", 0))) return true;
+  if (std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes)) return true;
   return device_type == "vxlan" || device_type == "geneve" || device_type == "wireguard";
 }
 

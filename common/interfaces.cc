@@ -17,29 +17,20 @@
 namespace tcpx {
 namespace {
 
-// NCCL_SOCKET_IFNAME taken apart.
-struct NameRule {
-  bool negated = false;
-  bool exact = false;
-  std::vector<absl::string_view> names;  // views into the text
-};
+constexpr unsigned kRuns = IFF_UP | IFF_RUNNING;
 
-NameRule ParseNameRule(absl::string_view text) {
-  NameRule rule;
-  rule.negated = absl::ConsumePrefix(&text, "^");
-  rule.exact = absl::ConsumePrefix(&text, "=");
-  for (absl::string_view entry : absl::StrSplit(text, ',')) {
-    const absl::string_view name = entry.substr(0, entry.find(':'));  // the port has no meaning here
-    if (!name.empty() && rule.names.size() < kMaxInterfaces) rule.names.push_back(name);
+// `spec`: as NCCL_SOCKET_IFNAME.
+bool ChosenBy(absl::string_view spec, absl::string_view name) {
+  const bool negated = absl::ConsumePrefix(&spec, "^");
+  const bool exact = absl::ConsumePrefix(&spec, "=");
+  int wanted = 0;
+  bool listed = false;
+  for (absl::string_view entry : absl::StrSplit(spec, ',')) {
+    entry = entry.substr(0, entry.find(':'));  // the port has no meaning here
+    if (entry.empty() || ++wanted > kMaxInterfaces) continue;
+    listed |= exact ? name == entry : absl::StartsWith(name, entry);
   }
-  return rule;
-}
-
-bool Listed(const NameRule& rule, absl::string_view name) {
-  if (rule.names.empty()) return true;  // as NCCL: an empty list means every interface
-  return std::any_of(rule.names.begin(), rule.names.end(), [&](absl::string_view wanted) {
-    return rule.exact ? name == wanted : absl::StartsWith(name, wanted);
-  });
+  return (listed || wanted == 0) != negated;  // as NCCL: an empty list means every interface
 }
 
 int WantedFamily(const std::string& family) {
@@ -49,9 +40,8 @@ int WantedFamily(const std::string& family) {
 
 // True exactly when the address could be used at all, whatever its name.
 bool Usable(const Interface& candidate, int wanted_family) {
-  const unsigned needed = IFF_UP | IFF_RUNNING;
   const int family = candidate.address.family();
-  if ((candidate.flags & needed) != needed) return false;
+  if ((candidate.flags & kRuns) != kRuns) return false;
   if (family != AF_INET && family != AF_INET6) return false;
   if (wanted_family != AF_UNSPEC && family != wanted_family) return false;
   return family != AF_INET6 || !candidate.address.IsLoopback();
@@ -73,8 +63,7 @@ std::vector<Interface> Collect(const std::vector<Interface>& usable, int max, Pr
 }
 
 std::vector<Interface> CollectByName(const std::vector<Interface>& usable, int max, absl::string_view spec) {
-  const NameRule rule = ParseNameRule(spec);
-  return Collect(usable, max, [&](const Interface& candidate) { return Listed(rule, candidate.name) != rule.negated; });
+  return Collect(usable, max, [&](const Interface& candidate) { return ChosenBy(spec, candidate.name); });
 }
 
 // At most one interface: the first in the subnet of the rendezvous address.
@@ -92,20 +81,18 @@ constexpr size_t kSkippedNamedMax = 32;
 
 // Why no address of an interface was chosen; empty: others come first.
 const char* ReasonSkipped(const std::vector<Interface>& all, const std::string& name, const InterfaceFilter& filter) {
-  const unsigned needed = IFF_UP | IFF_RUNNING;
   bool up = false;
   bool usable = false;
   for (const Interface& one : all) {
     if (one.name != name) continue;
-    up |= (one.flags & needed) == needed;
+    up |= (one.flags & kRuns) == kRuns;
     usable |= Usable(one, WantedFamily(filter.family));
   }
   if (!up) return ", down";
   if (!usable)
     return WantedFamily(filter.family) == AF_UNSPEC ? ", no usable address" : ", no address of NCCL_SOCKET_FAMILY";
-  if (filter.ifname_spec.size() <= 1) return "";
-  const NameRule rule = ParseNameRule(filter.ifname_spec);
-  return Listed(rule, name) == rule.negated ? ", left out by NCCL_SOCKET_IFNAME" : "";
+  const bool left_out = filter.ifname_spec.size() > 1 && !ChosenBy(filter.ifname_spec, name);
+  return left_out ? ", left out by NCCL_SOCKET_IFNAME" : "";
 }
 
 int PrefixBits(const sockaddr* netmask) {
@@ -118,16 +105,10 @@ int PrefixBits(const sockaddr* netmask) {
   return bits;
 }
 
-// False for what is no IPv4 or IPv6 address.
-bool ReadInterface(const ifaddrs& entry, Interface* result) {
-  absl::StatusOr<SocketAddress> address = SocketAddress::FromSockaddr(entry.ifa_addr, sizeof(sockaddr_in6));
-  if (!address.ok()) return false;
-  result->name = entry.ifa_name;
-  result->index = if_nametoindex(entry.ifa_name);
-  result->address = *address;
-  result->flags = entry.ifa_flags;
-  result->prefix_bits = PrefixBits(entry.ifa_netmask);
-  return true;
+const Interface* FindWith(const std::vector<Interface>& all, const SocketAddress& address) {
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&address](const Interface& one) { return one.address.SameHostAddress(address); });
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -181,8 +162,10 @@ absl::StatusOr<std::vector<Interface>> SystemInterfaces() {
   if (getifaddrs(&list) != 0) return ErrnoStatus(errno, "getifaddrs");
   std::vector<Interface> all;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    Interface read;
-    if (ReadInterface(*entry, &read)) all.push_back(std::move(read));
+    const auto address = SocketAddress::FromSockaddr(entry->ifa_addr, sizeof(sockaddr_in6));
+    if (!address.ok()) continue;  // no IPv4 or IPv6 address
+    all.push_back(
+        {entry->ifa_name, if_nametoindex(entry->ifa_name), *address, entry->ifa_flags, PrefixBits(entry->ifa_netmask)});
   }
   freeifaddrs(list);
   return all;
@@ -194,6 +177,28 @@ std::vector<SocketAddress> LocalAddresses() {
   if (!all.ok()) return addresses;
   for (const Interface& one : *all) addresses.push_back(one.address);
   return addresses;
+}
+
+std::string InterfaceWith(const SocketAddress& address) {
+  const auto all = SystemInterfaces();
+  const Interface* const found = all.ok() ? FindWith(*all, address) : nullptr;
+  return found == nullptr ? "" : found->name;
+}
+
+std::string DownInterfaceOf(const SocketAddress& local) {
+  const auto all = SystemInterfaces();
+  if (!all.ok()) return "";
+  const Interface* const found = FindWith(*all, local);
+  if (found == nullptr) return absl::StrCat("with ", local.HostString());
+  return (found->flags & kRuns) == kRuns ? "" : found->name;
+}
+
+std::string InterfaceStates::Down(const SocketAddress& local, int64_t now_ns) {
+  MutexLock lock(mutex_);
+  const auto [found, is_new] = states_.try_emplace(local.HostString());
+  State& state = found->second;
+  if (is_new || now_ns - state.looked_ns >= kKeptNs) state = {look_(local), now_ns};
+  return state.down;
 }
 
 std::string ResolveCommId(const std::string& comm_id) {

@@ -2,19 +2,24 @@
 //
 // Purpose: the same NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY and NCCL_COMM_ID choose the same interfaces here as in
 //          NCCL's own socket transport.
-// Threads: any; no state.
-// Units:   speed in Mbit/s.
+// Threads: any; no state but that of InterfaceStates.
+// Units:   speed in Mbit/s, nanoseconds of MonotonicNanos.
 // Errors:  the local kernel's. An interface that vanishes meanwhile reads as virtual, at the default speed.
 // Source:  the rules as of NCCL 2.28.3 (IFF_RUNNING required; virbr* searched last); 16 interfaces at most, and
 //          10000 Mbit/s where the kernel knows none, as NCCL's socket transport.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/address.h"
+#include "common/clock.h"
+#include "common/mutex.h"
 
 namespace tcpx {
 
@@ -51,6 +56,35 @@ absl::StatusOr<std::vector<Interface>> SystemInterfaces();
 
 // Every address of this host, to tell whether a peer is on it. Empty when the kernel won't say.
 std::vector<SocketAddress> LocalAddresses();
+
+// The interface of this host that has the address: "eth0"; empty: none, as far as the kernel tells.
+std::string InterfaceWith(const SocketAddress& address);
+
+// The interface with this address where it is down or has no carrier; "with ADDRESS" where none has it; empty: it runs,
+// or the kernel does not tell.
+std::string DownInterfaceOf(const SocketAddress& local);
+
+// DownInterfaceOf, asked at most once a second for each address: thousands of connections wonder at the same moment,
+// and each answer is a list of all addresses of the host.
+class InterfaceStates {
+ public:
+  static constexpr int64_t kKeptNs = kSecond;
+  using Look = std::function<std::string(const SocketAddress&)>;
+
+  explicit InterfaceStates(Look look = DownInterfaceOf) : look_(std::move(look)) {}
+
+  std::string Down(const SocketAddress& local, int64_t now_ns);
+
+ private:
+  struct State {
+    std::string down;
+    int64_t looked_ns = 0;
+  };
+
+  const Look look_;
+  Mutex mutex_;
+  std::map<std::string, State> states_ TCPX_GUARDED_BY(mutex_);  // by address
+};
 
 // NCCL_COMM_ID with its host's name looked up: "node7:4410" -> "10.0.0.7:4410". May block on the resolver, as NCCL
 // does; numeric text comes back as it is, and so does what can't be resolved.

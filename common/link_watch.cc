@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cstring>
 
+#include "absl/strings/string_view.h"
 #include "common/status.h"
 
 namespace tcpx {
@@ -18,57 +18,28 @@ constexpr size_t kDatagramBytes = 32768;
 // In a row, so that a host that makes interfaces all the time does not keep the reader.
 constexpr int kReadsMax = 64;
 
-// Calls function(type, data, bytes) for each attribute.
-template <typename Function>
-void ForEachAttribute(const char* data, size_t bytes, Function function) {
-  rtattr attribute;
-  while (bytes >= sizeof(attribute)) {
-    std::memcpy(&attribute, data, sizeof(attribute));
-    if (attribute.rta_len < sizeof(attribute) || attribute.rta_len > bytes) return;
-    function(attribute.rta_type, data + sizeof(attribute), attribute.rta_len - sizeof(attribute));
-    const size_t step = RTA_ALIGN(attribute.rta_len);
-    if (step >= bytes) return;
-    data += step;
-    bytes -= step;
-  }
-}
-
-SocketAddress AddressOf(int family, const char* data, size_t bytes) {
-  sockaddr_storage storage{};
-  storage.ss_family = static_cast<sa_family_t>(family);
-  if (family == AF_INET && bytes == sizeof(in_addr)) {
-    std::memcpy(&reinterpret_cast<sockaddr_in*>(&storage)->sin_addr, data, bytes);
-  } else if (family == AF_INET6 && bytes == sizeof(in6_addr)) {
-    std::memcpy(&reinterpret_cast<sockaddr_in6*>(&storage)->sin6_addr, data, bytes);
-  } else {
-    return SocketAddress();
-  }
-  return SocketAddress::FromSockaddr(reinterpret_cast<const sockaddr*>(&storage), sizeof(storage))
-      .value_or(SocketAddress());
-}
-
-void TakeLink(const char* body, size_t bytes, std::vector<LinkNews>* news) {
-  if (bytes < NLMSG_ALIGN(sizeof(ifinfomsg))) return;
+void TakeLink(const nlmsghdr* message, std::vector<LinkNews>* news) {
   LinkNews link;
-  const size_t head = NLMSG_ALIGN(sizeof(ifinfomsg));
-  ForEachAttribute(body + head, bytes - head, [&link](int type, const char* data, size_t length) {
-    if (type == IFLA_IFNAME) link.name.assign(data, strnlen(data, length));
-  });
+  int left = static_cast<int>(IFLA_PAYLOAD(message));
+  for (const rtattr* part = IFLA_RTA(NLMSG_DATA(message)); RTA_OK(part, left); part = RTA_NEXT(part, left)) {
+    const char* const data = static_cast<const char*>(RTA_DATA(part));
+    if (part->rta_type == IFLA_IFNAME) link.name.assign(data, strnlen(data, RTA_PAYLOAD(part)));
+  }
   if (!link.name.empty()) news->push_back(std::move(link));
 }
 
 // IFA_LOCAL is the interface's own where a peer's comes with it, or where it is IPv4.
-void TakeAddress(const char* body, size_t bytes, std::vector<LinkNews>* news) {
-  ifaddrmsg header;
-  if (bytes < NLMSG_ALIGN(sizeof(header))) return;
-  std::memcpy(&header, body, sizeof(header));
+void TakeAddress(const nlmsghdr* message, std::vector<LinkNews>* news) {
+  const auto* const header = static_cast<const ifaddrmsg*>(NLMSG_DATA(message));
   SocketAddress any;
   LinkNews own;
-  const size_t head = NLMSG_ALIGN(sizeof(header));
-  ForEachAttribute(body + head, bytes - head, [&](int type, const char* data, size_t length) {
-    if (type == IFA_ADDRESS) any = AddressOf(header.ifa_family, data, length);
-    if (type == IFA_LOCAL) own.address = AddressOf(header.ifa_family, data, length);
-  });
+  int left = static_cast<int>(IFA_PAYLOAD(message));
+  for (const rtattr* part = IFA_RTA(header); RTA_OK(part, left); part = RTA_NEXT(part, left)) {
+    const absl::string_view bytes(static_cast<const char*>(RTA_DATA(part)), RTA_PAYLOAD(part));
+    const SocketAddress address = SocketAddress::FromBytes(header->ifa_family, bytes);
+    if (part->rta_type == IFA_ADDRESS) any = address;
+    if (part->rta_type == IFA_LOCAL) own.address = address;
+  }
   if (!own.address.valid()) own.address = any;
   if (own.address.valid()) news->push_back(std::move(own));
 }
@@ -77,18 +48,11 @@ void TakeAddress(const char* body, size_t bytes, std::vector<LinkNews>* news) {
 
 std::vector<LinkNews> ParseLinkNews(const char* data, size_t bytes) {
   std::vector<LinkNews> news;
-  nlmsghdr header;
-  while (bytes >= sizeof(header)) {
-    std::memcpy(&header, data, sizeof(header));
-    if (header.nlmsg_len < NLMSG_HDRLEN || header.nlmsg_len > bytes) break;
-    const char* const body = data + NLMSG_HDRLEN;
-    const size_t body_bytes = header.nlmsg_len - NLMSG_HDRLEN;
-    if (header.nlmsg_type == RTM_NEWLINK || header.nlmsg_type == RTM_DELLINK) TakeLink(body, body_bytes, &news);
-    if (header.nlmsg_type == RTM_NEWADDR || header.nlmsg_type == RTM_DELADDR) TakeAddress(body, body_bytes, &news);
-    const size_t step = NLMSG_ALIGN(header.nlmsg_len);
-    if (step >= bytes) break;
-    data += step;
-    bytes -= step;
+  int left = static_cast<int>(bytes);
+  const nlmsghdr* message = reinterpret_cast<const nlmsghdr*>(data);
+  for (; NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
+    if (message->nlmsg_type == RTM_NEWLINK || message->nlmsg_type == RTM_DELLINK) TakeLink(message, &news);
+    if (message->nlmsg_type == RTM_NEWADDR || message->nlmsg_type == RTM_DELADDR) TakeAddress(message, &news);
   }
   return news;
 }

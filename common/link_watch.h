@@ -24,7 +24,7 @@ struct LinkNews {
   SocketAddress address;
 };
 
-// Pure: what one datagram says; what is cut short ends it.
+// Pure: what one datagram says, which is aligned as an nlmsghdr; what is cut short ends it.
 std::vector<LinkNews> ParseLinkNews(const char* data, size_t bytes);
 
 class LinkWatch {

@@ -1,13 +1,13 @@
 #include "common/log.h"
 
 #include <stdlib.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <atomic>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/one_line.h"
+#include "common/escape.h"
 
 namespace tcpx {
 namespace {
@@ -17,21 +17,13 @@ std::atomic<LogSink> log_sink{nullptr};
 constexpr int kUnread = -1;
 std::atomic<int> highest_level{kUnread};
 
-int LevelFromEnvironment() {
-  const char* text = getenv("NCCL_DEBUG");
-  if (text == nullptr) return static_cast<int>(LogLevel::kWarn);
-  if (strcasecmp(text, "TRACE") == 0) return static_cast<int>(LogLevel::kTrace);
-  if (strcasecmp(text, "INFO") == 0) return static_cast<int>(LogLevel::kInfo);
-  return static_cast<int>(LogLevel::kWarn);
-}
-
 // NCCL's logger may show INFO for reasons unknown here (ncclCommInitRankConfig, a file), so a sink gets it always.
 int ReadHighestLevel(LogSink sink) {
-  const int wanted = LevelFromEnvironment();
-  const int info = static_cast<int>(LogLevel::kInfo);
-  const int level = sink != nullptr && wanted < info ? info : wanted;
-  highest_level.store(level, std::memory_order_relaxed);
-  return level;
+  const absl::string_view wanted = absl::NullSafeStringView(getenv("NCCL_DEBUG"));
+  LogLevel level = sink != nullptr || absl::EqualsIgnoreCase(wanted, "INFO") ? LogLevel::kInfo : LogLevel::kWarn;
+  if (absl::EqualsIgnoreCase(wanted, "TRACE")) level = LogLevel::kTrace;
+  highest_level.store(static_cast<int>(level), std::memory_order_relaxed);
+  return static_cast<int>(level);
 }
 
 // One write, so that lines of several processes do not mix.

@@ -6,17 +6,26 @@
 //          characters, a newline too, become \xNN: what a user or a peer wrote can't make lines of its own.
 // Threads: any. The sink is one atomic; it is called without a lock of ours.
 // Errors:  none; a line that can't be written is lost.
-// Source:  subsystem bits of NCCL's logger: NCCL_INIT 0x1, NCCL_NET 0x10, NCCL_ALL ~0. A WARN goes out with NCCL_ALL,
-//          because NCCL drops a WARN whose bits are not in NCCL_DEBUG_SUBSYS.
+// Source:  levels: ncclDebugLogLevel, all NCCL releases. Subsystem bits of NCCL's logger: NCCL_INIT 0x1, NCCL_NET 0x10,
+//          NCCL_ALL ~0. A WARN goes out with NCCL_ALL, because NCCL drops a WARN whose bits are not in
+//          NCCL_DEBUG_SUBSYS.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "common/log_level.h"
+#include "common/clock.h"
+#include "common/mutex.h"
 
 namespace tcpx {
+
+// Those of ncclDebugLogLevel that are used.
+enum class LogLevel : int { kWarn = 2, kInfo = 3, kTrace = 5 };
+
+// Takes one finished line, from any thread, while the library is loaded. `subsystem`: a mask of NCCL's bits.
+using LogSink = void (*)(LogLevel level, uint64_t subsystem, const char* file, int line, const char* text);
 
 inline constexpr uint64_t kLogInit = 0x1;
 inline constexpr uint64_t kLogNet = 0x10;
@@ -34,6 +43,28 @@ bool LogEnabled(LogLevel level);
 // logger; null: where all other lines go.
 void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text);
 
+// How often the log may say the same: strangers could fill a disk with it.
+class LineLimit {
+ public:
+  // True: a line may be written, the first in a second. *unsaid gets how many others were not since the latest.
+  bool May(int64_t now_ns, uint64_t* unsaid) {
+    MutexLock lock(mutex_);
+    const bool may = latest_ns_ == 0 || now_ns - latest_ns_ >= kSecond;
+    if (may) {
+      latest_ns_ = now_ns;
+      *unsaid = std::exchange(unsaid_, 0);
+    } else {
+      ++unsaid_;
+    }
+    return may;
+  }
+
+ private:
+  Mutex mutex_;
+  int64_t latest_ns_ TCPX_GUARDED_BY(mutex_) = 0;
+  uint64_t unsaid_ TCPX_GUARDED_BY(mutex_) = 0;
+};
+
 }  // namespace tcpx
 
 // Arguments are evaluated only when the level is on.
@@ -43,11 +74,10 @@ void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* fil
       ::tcpx::LogLineTo((sink), (level), (subsystem), __FILE__, __LINE__, ::absl::StrFormat(__VA_ARGS__)); \
     }                                                                                                      \
   } while (false)
-#define TCPX_LOG(level, subsystem, ...) TCPX_LOG_TO(nullptr, level, subsystem, __VA_ARGS__)
 
-#define TCPX_WARN(...) TCPX_LOG(::tcpx::LogLevel::kWarn, ::tcpx::kLogAll, __VA_ARGS__)
-#define TCPX_INFO(...) TCPX_LOG(::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
+#define TCPX_WARN(...) TCPX_WARN_TO(nullptr, __VA_ARGS__)
+#define TCPX_INFO(...) TCPX_INFO_TO(nullptr, __VA_ARGS__)
 #define TCPX_WARN_TO(sink, ...) TCPX_LOG_TO((sink), ::tcpx::LogLevel::kWarn, ::tcpx::kLogAll, __VA_ARGS__)
 #define TCPX_INFO_TO(sink, ...) \
   TCPX_LOG_TO((sink), ::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
-#define TCPX_TRACE(...) TCPX_LOG(::tcpx::LogLevel::kTrace, ::tcpx::kLogNet, __VA_ARGS__)
+#define TCPX_TRACE(...) TCPX_LOG_TO(nullptr, ::tcpx::LogLevel::kTrace, ::tcpx::kLogNet, __VA_ARGS__)

@@ -15,27 +15,21 @@
 #define TCPX_THREAD_ANNOTATION(x)
 #endif
 
-// On a class: the class is a lock; the class holds a lock from its constructor to its destructor.
-#define TCPX_CAPABILITY(name) TCPX_THREAD_ANNOTATION(capability(name))
-#define TCPX_SCOPED_CAPABILITY TCPX_THREAD_ANNOTATION(scoped_lockable)
 // On a member: it, or what it points to, is touched only while the mutex is held.
 #define TCPX_GUARDED_BY(mutex) TCPX_THREAD_ANNOTATION(guarded_by(mutex))
 #define TCPX_PT_GUARDED_BY(mutex) TCPX_THREAD_ANNOTATION(pt_guarded_by(mutex))
-// On a function: its caller holds the mutexes; holds them after the call (two); no longer holds them.
+// On a function: its caller holds the mutexes.
 #define TCPX_REQUIRES(...) TCPX_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
-#define TCPX_ACQUIRE(...) TCPX_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
-#define TCPX_TRY_ACQUIRE(...) TCPX_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
-#define TCPX_RELEASE(...) TCPX_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
 // On a function that the analysis can't follow: a comment there says why.
 #define TCPX_NO_THREAD_SAFETY_ANALYSIS TCPX_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace tcpx {
 
-class TCPX_CAPABILITY("mutex") Mutex {
+class TCPX_THREAD_ANNOTATION(capability("mutex")) Mutex {
  public:
-  void lock() TCPX_ACQUIRE() { mutex_.lock(); }
-  void unlock() TCPX_RELEASE() { mutex_.unlock(); }
-  bool try_lock() TCPX_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
+  void lock() TCPX_THREAD_ANNOTATION(acquire_capability()) { mutex_.lock(); }
+  void unlock() TCPX_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
+  bool try_lock() TCPX_THREAD_ANNOTATION(try_acquire_capability(true)) { return mutex_.try_lock(); }
 
  private:
   friend class CondVar;
@@ -44,11 +38,11 @@ class TCPX_CAPABILITY("mutex") Mutex {
 };
 
 // Holds a mutex to the end of its scope. With std::adopt_lock: one that a try_lock has got.
-class TCPX_SCOPED_CAPABILITY MutexLock {
+class TCPX_THREAD_ANNOTATION(scoped_lockable) MutexLock {
  public:
-  explicit MutexLock(Mutex& mutex) TCPX_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  explicit MutexLock(Mutex& mutex) TCPX_THREAD_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
   MutexLock(Mutex& mutex, std::adopt_lock_t) TCPX_REQUIRES(mutex) : mutex_(mutex) {}
-  ~MutexLock() TCPX_RELEASE() { mutex_.unlock(); }
+  ~MutexLock() TCPX_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 

@@ -61,10 +61,8 @@ TCPX_OLD_SYMBOL("log2", "GLIBC_2.2.5");
 namespace tcpx {
 namespace {
 
-constexpr int kNoDirectory = AT_FDCWD;
-
 int StatAt(const char* path, void* status, int flags) {
-  return static_cast<int>(syscall(SYS_newfstatat, kNoDirectory, path, status, flags));
+  return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, status, flags));
 }
 
 #ifdef DLFO_EH_SEGMENT_TYPE

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace tcpx {
@@ -27,8 +28,24 @@ class PageBuffers {
  public:
   explicit PageBuffers(size_t bytes) : bytes_(bytes) {}
 
-  PageBuffer Take();
-  void Give(PageBuffer buffer);
+  PageBuffer Take() {
+    PageBuffer buffer;
+    if (!busy_.test_and_set(std::memory_order_acquire)) {
+      if (!kept_.empty()) {
+        buffer = std::move(kept_.back());
+        kept_.pop_back();
+      }
+      busy_.clear(std::memory_order_release);
+    }
+    if (buffer == nullptr) buffer.reset(static_cast<char*>(::operator new[](bytes_, kPageAlignment)));
+    return buffer;
+  }
+  void Give(PageBuffer buffer) {
+    if (busy_.test_and_set(std::memory_order_acquire)) return;  // Freed: another thread is at the pool.
+    if (kept_.capacity() == 0) kept_.reserve(kKeptMax);
+    if (kept_.size() < kKeptMax) kept_.push_back(std::move(buffer));
+    busy_.clear(std::memory_order_release);
+  }
 
  private:
   static constexpr size_t kKeptMax = 16;

@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/cpu_list.h"
 #include "common/limits.h"
-#include "common/params_text.h"
 
 namespace tcpx {
 namespace {
@@ -58,8 +57,9 @@ bool ParseDuration(absl::string_view text, int64_t unit, int64_t* value) {
 }
 
 bool ParseNumber(const Parameter& parameter, absl::string_view text, int64_t* value) {
-  if (parameter.special.word != nullptr && text == parameter.special.word) {
-    *value = parameter.special.value;
+  const ParameterRange& range = parameter.range;
+  if (range.word != nullptr && text == range.word) {
+    *value = range.special;
     return true;
   }
   const int64_t unit = UnitOf(parameter.kind);
@@ -67,9 +67,9 @@ bool ParseNumber(const Parameter& parameter, absl::string_view text, int64_t* va
                       : parameter.kind == ParameterKind::kBytes ? ParseSize(text, value)
                                                                 : ParseWhole(text, value);
   if (!parsed) return false;
-  if (parameter.special.word != nullptr && *value == parameter.special.value * unit) return true;
+  if (range.word != nullptr && *value == range.special * unit) return true;
   const bool lowered = parameter.kind == ParameterKind::kLowered;  // later, with a warning
-  return *value >= parameter.min * unit && (*value <= parameter.max * unit || lowered);
+  return *value >= range.min * unit && (*value <= range.max * unit || lowered);
 }
 
 // Each Store parses `text` and writes the field; false leaves it as it was.
@@ -144,13 +144,9 @@ bool Store(const Parameter& parameter, absl::string_view text, PortRange* field)
   int64_t high = 0;
   if (dash == absl::string_view::npos) return false;
   if (!ParseWhole(text.substr(0, dash), &low) || !ParseWhole(text.substr(dash + 1), &high)) return false;
-  if (low < parameter.min || high > parameter.max || low > high) return false;
+  if (low < parameter.range.min || high > parameter.range.max || low > high) return false;
   *field = {static_cast<int>(low), static_cast<int>(high)};
   return true;
-}
-
-void Warn(std::vector<std::string>* warnings, std::string text) {
-  if (warnings != nullptr) warnings->push_back(std::move(text));
 }
 
 std::string WrongText(const Parameter& parameter, absl::string_view text) {
@@ -176,7 +172,7 @@ bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options,
   if (security) {
     if (options->refused.empty()) options->refused = std::move(wrong);
   } else {
-    Warn(warnings, absl::StrCat(wrong, "; using the default, ", DefaultText(parameter)));
+    warnings->push_back(absl::StrCat(wrong, "; using the default, ", DefaultText(parameter)));
   }
   return false;
 }
@@ -188,14 +184,15 @@ void ResolveLanes(bool lanes_set, Options* options, std::vector<std::string>* wa
   int64_t* const threads = &options->socket_nthreads;
   int64_t* const sockets = &options->nsocks_perthread;
   if (*threads > kSocketThreadsMax) {
-    Warn(warnings, absl::StrCat("NCCL_SOCKET_NTHREADS is ", *threads, ", which is above the maximum: using ",
-                                kSocketThreadsMax, ", as NCCL does"));
+    warnings->push_back(absl::StrCat("NCCL_SOCKET_NTHREADS is ", *threads, ", which is above the maximum: using ",
+                                     kSocketThreadsMax, ", as NCCL does"));
     *threads = kSocketThreadsMax;
   }
   const int64_t most = kLanesMax / std::max<int64_t>(1, *threads);
   if (*sockets > most) {
-    Warn(warnings, absl::StrCat("NCCL_NSOCKS_PERTHREAD is ", *sockets, ": with NCCL_SOCKET_NTHREADS that is above ",
-                                kLanesMax, " sockets; using ", most, ", as NCCL does"));
+    warnings->push_back(absl::StrCat("NCCL_NSOCKS_PERTHREAD is ", *sockets,
+                                     ": with NCCL_SOCKET_NTHREADS that is above ", kLanesMax, " sockets; using ", most,
+                                     ", as NCCL does"));
     *sockets = most;
   }
   if (*threads < 0 && *sockets < 0) return;
@@ -210,9 +207,9 @@ void ResolveChunks(bool chunk_set, Options* options, std::vector<std::string>* w
     return;
   }
   const Options defaults;
-  Warn(warnings, absl::StrCat("NCCL_SOCKET_MIN_TASKSIZE is ", options->chunk_bytes_min, ", which is above the ",
-                              options->chunk_bytes, " of TCPX_CHUNK_BYTES; using the defaults, ",
-                              defaults.chunk_bytes_min, " and ", defaults.chunk_bytes));
+  warnings->push_back(absl::StrCat("NCCL_SOCKET_MIN_TASKSIZE is ", options->chunk_bytes_min, ", which is above the ",
+                                   options->chunk_bytes, " of TCPX_CHUNK_BYTES; using the defaults, ",
+                                   defaults.chunk_bytes_min, " and ", defaults.chunk_bytes));
   options->chunk_bytes_min = defaults.chunk_bytes_min;
   options->chunk_bytes = defaults.chunk_bytes;
 }
@@ -228,7 +225,9 @@ Options LoadOptions(const Getenv& getenv_fn, std::vector<std::string>* warnings,
   Options options;
   bool lanes_set = false;
   bool chunk_set = false;
-  const Getenv read = getenv_fn ? getenv_fn : [](const char* name) -> const char* { return getenv(name); };
+  std::vector<std::string> unwanted;
+  if (warnings == nullptr) warnings = &unwanted;
+  const Getenv read = getenv_fn ? getenv_fn : &getenv;
   for (const Parameter& parameter : Parameters()) {
     const bool set = Load(parameter, read, &options, warnings);
     if (set && ours != nullptr && absl::StartsWith(parameter.name, "TCPX_")) {

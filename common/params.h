@@ -2,7 +2,7 @@
 //
 // Purpose: LoadOptions reads the environment once into Options, which is passed down; nothing below reads it again.
 //          docs/parameters.md and tcpx(7) are generated from the same table (tools/parameters).
-// Threads: LoadOptions reads the environment, which NCCL does not change once a plugin is loaded. Options is a value.
+// Threads: functions read the environment, which NCCL does not change once a plugin is loaded. Options is a value.
 // Units:   bytes, nanoseconds (fields ending in _ns), megabits per second (_mbps). In the environment a duration is in
 //          the unit that the table names and may have decimals; a byte size may end in K, KB or KiB, and so on with M
 //          and G (all powers of 1024).
@@ -136,19 +136,20 @@ using ParameterField =
 // Who may need a parameter: most users who run jobs, operators of the machines, or few.
 enum class Audience { kMost, kOperator, kFew };
 
-// A value outside the range, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
-struct SpecialValue {
+// In the unit of the kind; all 0 where there is no range.
+struct ParameterRange {
+  int64_t min = 0;
+  int64_t max = 0;
+  // A value outside of it, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
   const char* word = nullptr;  // null: there is none
-  int64_t value = 0;
+  int64_t special = 0;
 };
 
 struct Parameter {
   const char* name;
   ParameterKind kind;
   ParameterField field;
-  int64_t min;  // in the unit of `kind`; both 0 where there is no range
-  int64_t max;
-  SpecialValue special;
+  ParameterRange range;
   Audience audience;
   const char* brief;             // what it does, in a few words
   const char* help;              // what it does, and when to change it
@@ -158,5 +159,33 @@ struct Parameter {
 absl::Span<const Parameter> Parameters();
 // TCPX_TEST_ names that only tests set, and no page shows: in a job one is a WARN.
 absl::Span<const Parameter> TestParameters();
+
+const char* EngineName(EngineChoice choice);
+const char* SwitchName(Switch choice);
+
+// Nanoseconds of one unit of a duration; 1 for everything that is no duration.
+int64_t UnitOf(ParameterKind kind);
+// A parameter's value in `options`: "64K", "auto", "5 s"; "empty" for no text.
+std::string ValueOf(const Parameter& parameter, const Options& options);
+std::string DefaultText(const Parameter& parameter);
+// "auto (0) or 1 to 64", "auto, io_uring or epoll", "0 to 600 s".
+std::string AllowedText(const Parameter& parameter);
+
+// Names that were misspelt have no effect, and nothing else would say so. One warning for each variable of
+// `environment` (as environ(7), null: none) that begins with TCPX_ and is no parameter, by name: with the parameter
+// whose name is nearest, or, where it was one once, with what to do instead. TCPX_TEST_ is for tests and never one; a
+// name of these that has an effect here is a warning that says so.
+std::vector<std::string> UnknownParameters(const char* const* environment);
+
+// The warning of the first variable whose name is almost that of a parameter that protects, or holds TCPX and speaks of
+// encryption or a secret, in any case of letters and with anything before it: its user believes to be safe. Empty:
+// there is none.
+std::string MisspeltSecurity(const char* const* environment);
+
+// It was a parameter once.
+bool IsRemovedParameter(absl::string_view name);
+
+// The parameter that begins with `prefix` and whose name is nearest to `as_written`; empty if none is near.
+std::string NearestParameter(absl::string_view as_written, absl::string_view prefix);
 
 }  // namespace tcpx

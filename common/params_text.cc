@@ -1,9 +1,22 @@
-#include "common/params_text.h"
-
+// Parameters in words, for warnings, docs/parameters.md and tcpx_doctor.
 #include "absl/strings/str_cat.h"
+#include "common/params.h"
 
 namespace tcpx {
 namespace {
+
+constexpr struct {
+  ParameterKind kind;
+  const char* allowed;
+} kWords[] = {
+    {ParameterKind::kFlag, "on (1) or off (0)"},
+    {ParameterKind::kEngine, "auto, io_uring or epoll"},
+    {ParameterKind::kSwitch, "auto, on (1) or off (0)"},
+    {ParameterKind::kAutoOff, "auto or off (0)"},
+    {ParameterKind::kCpuList, "a list of CPUs like 0-3,7"},
+    {ParameterKind::kClassMap,
+     "a list like 0:cs1,1:af21,2:46 of ids from 0 to 255, each once, and DSCP names or numbers from 0 to 63"},
+};
 
 std::string BytesText(int64_t bytes) {
   constexpr struct {
@@ -29,8 +42,7 @@ std::string NumberText(const Parameter& parameter, int64_t value) {
 
 std::string ValueText(const Parameter& parameter, int64_t field) {
   const int64_t unit = UnitOf(parameter.kind);
-  const bool special = parameter.special.word != nullptr && field == parameter.special.value * unit;
-  if (special) return parameter.special.word;
+  if (parameter.range.word != nullptr && field == parameter.range.special * unit) return parameter.range.word;
   const std::string number =
       unit == 1 ? NumberText(parameter, field) : absl::StrCat(static_cast<double>(field) / static_cast<double>(unit));
   return absl::StrCat(number, UnitText(parameter.kind));
@@ -52,17 +64,11 @@ std::string ValueText(const Parameter&, const PortRange& field) {
 }
 
 std::string RangeText(const Parameter& parameter) {
-  std::string text;
-  const bool least = parameter.special.word != nullptr && parameter.special.value == parameter.min;
-  if (least) {
-    return absl::StrCat(parameter.special.word, " (", parameter.special.value, "), or more, up to ",
-                        NumberText(parameter, parameter.max), UnitText(parameter.kind));
-  }
-  if (parameter.special.word != nullptr) {
-    text = absl::StrCat(parameter.special.word, " (", parameter.special.value, ") or ");
-  }
-  return absl::StrCat(text, NumberText(parameter, parameter.min), " to ", NumberText(parameter, parameter.max),
-                      UnitText(parameter.kind));
+  const ParameterRange& range = parameter.range;
+  const std::string special = range.word == nullptr ? "" : absl::StrCat(range.word, " (", range.special, ")");
+  const std::string most = absl::StrCat(NumberText(parameter, range.max), UnitText(parameter.kind));
+  if (!special.empty() && range.special == range.min) return absl::StrCat(special, ", or more, up to ", most);
+  return absl::StrCat(special, special.empty() ? "" : " or ", NumberText(parameter, range.min), " to ", most);
 }
 
 }  // namespace
@@ -89,30 +95,20 @@ std::string ValueOf(const Parameter& parameter, const Options& options) {
 std::string DefaultText(const Parameter& parameter) { return ValueOf(parameter, Options()); }
 
 std::string AllowedText(const Parameter& parameter) {
-  switch (parameter.kind) {
-    case ParameterKind::kLowered:
-      return absl::StrCat(RangeText(parameter), ", more counts as ", parameter.max);
-    case ParameterKind::kFlag:
-      return "on (1) or off (0)";
-    case ParameterKind::kEngine:
-      return "auto, io_uring or epoll";
-    case ParameterKind::kSwitch:
-      return "auto, on (1) or off (0)";
-    case ParameterKind::kAutoOff:
-      return "auto or off (0)";
-    case ParameterKind::kPorts:
-      return absl::StrCat("LOW-HIGH with ports from ", parameter.min, " to ", parameter.max);
-    case ParameterKind::kCpuList:
-      return "a list of CPUs like 0-3,7";
-    case ParameterKind::kClass:
-      return absl::StrCat(RangeText(parameter), ", or the name of a DSCP: cs0 to cs7, af11 to af43, ef, va, le, df");
-    case ParameterKind::kClassMap:
-      return "a list like 0:cs1,1:af21,2:46 of ids from 0 to 255, each once, and DSCP names or numbers from 0 to 63";
-    case ParameterKind::kText:
-      return parameter.values;
-    default:
-      return RangeText(parameter);
+  for (const auto& [kind, text] : kWords) {
+    if (kind == parameter.kind) return text;
   }
+  const ParameterRange& range = parameter.range;
+  if (parameter.kind == ParameterKind::kText) return parameter.values;
+  if (parameter.kind == ParameterKind::kPorts) {
+    return absl::StrCat("LOW-HIGH with ports from ", range.min, " to ", range.max);
+  }
+  std::string text = RangeText(parameter);
+  if (parameter.kind == ParameterKind::kLowered) absl::StrAppend(&text, ", more counts as ", range.max);
+  if (parameter.kind == ParameterKind::kClass) {
+    absl::StrAppend(&text, ", or the name of a DSCP: cs0 to cs7, af11 to af43, ef, va, le, df");
+  }
+  return text;
 }
 
 }  // namespace tcpx

@@ -8,25 +8,35 @@
 
 #include <memory>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/fd.h"
+
 namespace tcpx {
 
 constexpr size_t kMaxBytes = 64 << 10;
 
 std::optional<std::string> ReadSmallFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
+  const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
   std::string text;
   char buffer[4096];
-  ssize_t got = 0;
   while (text.size() < kMaxBytes) {
-    got = read(fd, buffer, sizeof(buffer));
+    const ssize_t got = read(fd.get(), buffer, sizeof(buffer));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
+    if (got < 0) return std::nullopt;  // /sys/class/net/<if>/speed of a link that is down: EINVAL
+    if (got == 0) break;
     text.append(buffer, static_cast<size_t>(got));
   }
-  close(fd);
-  if (got < 0) return std::nullopt;  // /sys/class/net/<if>/speed of a link that is down: EINVAL
   return text;
+}
+
+absl::string_view ValueIn(absl::string_view text, absl::string_view key) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::ConsumePrefix(&line, key)) return absl::StripAsciiWhitespace(line);
+  }
+  return "";
 }
 
 std::vector<int> NumbersIn(const std::string& folder, size_t most) {

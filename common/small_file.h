@@ -11,9 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace tcpx {
 
 std::optional<std::string> ReadSmallFile(const std::string& path);
+
+// What follows `key` in the first line of `text` that begins with it, without white space around it; empty: none does.
+absl::string_view ValueIn(absl::string_view text, absl::string_view key);
 
 // The numbers, not 0, that entries of a folder have for a name: of `most` of them at the most. None where it can't be
 // read.

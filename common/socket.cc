@@ -23,16 +23,22 @@ constexpr size_t kCongestionNameMax = 16;
 // linux/tcp.h, TCP_RTO_MAX_MS.
 constexpr int kTcpRtoMaxMs = 44;
 
-absl::Status SetInt(int fd, int level, int option, int value, absl::string_view name) {
-  if (setsockopt(fd, level, option, &value, sizeof(value)) == 0) return absl::OkStatus();
-  const int err = errno;
-  return ErrnoStatus(err, absl::StrCat("setting ", name, " to ", value));
-}
-
-absl::Status SetText(int fd, int level, int option, absl::string_view value, absl::string_view name) {
+// `shown`: what an error says of the value.
+template <typename Shown>
+absl::Status Set(int fd, int level, int option, absl::string_view value, absl::string_view name, const Shown& shown) {
   if (setsockopt(fd, level, option, value.data(), static_cast<socklen_t>(value.size())) == 0) return absl::OkStatus();
   const int err = errno;
-  return ErrnoStatus(err, absl::StrCat("setting ", name, " to \"", value, "\""));
+  return ErrnoStatus(err, absl::StrCat("setting ", name, " to ", shown));
+}
+
+// The bytes of the kernel's form of a value.
+template <typename Value>
+absl::string_view BytesOf(const Value& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof(value)};
+}
+
+absl::Status SetInt(int fd, int level, int option, int value, absl::string_view name) {
+  return Set(fd, level, option, BytesOf(value), name, value);
 }
 
 absl::Status SetBuffer(int fd, int option, int bytes, absl::string_view name, absl::string_view sysctl) {
@@ -101,7 +107,7 @@ absl::Status SetBuffers(int fd, int sndbuf, int rcvbuf) {
 absl::Status SetReuseAddress(int fd) { return SetInt(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR"); }
 
 absl::Status SetCongestion(int fd, absl::string_view name) {
-  absl::Status status = SetText(fd, IPPROTO_TCP, TCP_CONGESTION, name, "TCP_CONGESTION");
+  absl::Status status = Set(fd, IPPROTO_TCP, TCP_CONGESTION, name, "TCP_CONGESTION", absl::StrCat("\"", name, "\""));
   if (status.ok()) return status;
   return absl::Status(status.code(),
                       absl::StrCat(status.message(),
@@ -120,13 +126,11 @@ absl::Status SetPacing(int fd, uint64_t bytes_per_second) {
   // All ones is the kernel's "unlimited". The 64-bit form exists since Linux 4.20; earlier kernels read the first half,
   // which on these little-endian machines is the rate if it fits.
   const uint64_t rate = bytes_per_second == 0 ? ~uint64_t{0} : bytes_per_second;
-  if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) == 0) return absl::OkStatus();
-  const int err = errno;
-  return ErrnoStatus(err, absl::StrCat("setting SO_MAX_PACING_RATE to ", bytes_per_second));
+  return Set(fd, SOL_SOCKET, SO_MAX_PACING_RATE, BytesOf(rate), "SO_MAX_PACING_RATE", bytes_per_second);
 }
 
 absl::Status BindToDevice(int fd, absl::string_view ifname) {
-  return SetText(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, "SO_BINDTODEVICE");
+  return Set(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, "SO_BINDTODEVICE", absl::StrCat("\"", ifname, "\""));
 }
 
 std::string BoundDevice(int fd) {
@@ -137,8 +141,7 @@ std::string BoundDevice(int fd) {
 
 absl::Status SetResetOnClose(int fd) {
   const linger reset = {/*l_onoff=*/1, /*l_linger=*/0};
-  if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0) return absl::OkStatus();
-  return ErrnoStatus(errno, "setting SO_LINGER to 0 seconds");
+  return Set(fd, SOL_SOCKET, SO_LINGER, BytesOf(reset), "SO_LINGER", "0 seconds");
 }
 
 int KeepAliveSeconds(int64_t timeout_ns) { return std::max(1, WholeSeconds(timeout_ns) / 3); }

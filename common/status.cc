@@ -12,10 +12,6 @@ namespace {
 
 constexpr char kErrnoPayload[] = "tcpx/errno";
 
-// glibc offers two functions of this name; overloads pick the one that was declared.
-[[maybe_unused]] const char* MessageOf(int /*result*/, const char* buffer) { return buffer; }
-[[maybe_unused]] const char* MessageOf(const char* result, const char* /*buffer*/) { return result; }
-
 absl::string_view Advice(int err) {
   switch (err) {
     case EMFILE:
@@ -61,8 +57,7 @@ int StatusErrno(const absl::Status& status) {
 
 std::string ErrnoText(int err) {
   char buffer[128] = "";
-  const char* message = MessageOf(strerror_r(err, buffer, sizeof(buffer)), buffer);
-  return absl::StrCat(message, " (", err, ")");
+  return absl::StrCat(strerror_r(err, buffer, sizeof(buffer)), " (", err, ")");  // GNU's, which returns the text
 }
 
 bool IsTransientErrno(int err) { return err == EAGAIN || err == EWOULDBLOCK || err == EINTR; }

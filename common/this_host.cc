@@ -1,18 +1,11 @@
 #include "common/this_host.h"
 
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/fd.h"
 #include "common/small_file.h"
 
 namespace tcpx {
@@ -54,29 +47,6 @@ uint64_t HostMark() {
   if (!boot.has_value() || stat("/proc/self/ns/net", &space) != 0) return 0;
   const uint64_t inode = space.st_ino;
   return Mixed(Mixed(0xcbf29ce484222325u, boot->data(), boot->size()), &inode, sizeof(inode)) | 1;
-}
-
-std::string InterfaceWith(const SocketAddress& address) {
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return "";
-  std::string name;
-  for (const ifaddrs* each = all; each != nullptr && name.empty(); each = each->ifa_next) {
-    const auto here = SocketAddress::FromSockaddr(each->ifa_addr, sizeof(sockaddr_in6));
-    if (here.ok() && here->SameHostAddress(address)) name = each->ifa_name;
-  }
-  freeifaddrs(all);
-  return name;
-}
-
-bool InterfaceRuns(const std::string& name) {
-  ifreq request{};
-  if (name.size() >= sizeof(request.ifr_name)) return true;
-  std::memcpy(request.ifr_name, name.data(), name.size());
-  const OwnedFd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!any.valid()) return true;
-  if (ioctl(any.get(), SIOCGIFFLAGS, &request) != 0) return false;
-  constexpr unsigned kRuns = IFF_UP | IFF_RUNNING;
-  return (static_cast<unsigned>(request.ifr_flags) & kRuns) == kRuns;
 }
 
 }  // namespace tcpx

@@ -1,4 +1,4 @@
-// this_host.h: the name of this host, a mark of this network namespace, and which interface has an address.
+// this_host.h: the name of this host, and marks of this process and of this network namespace.
 //
 // Purpose: an address that several hosts or containers have (bridges of docker, a local DNS, loopback) leads each of
 //          them to itself. A dialler notices that only if the peer says on which host it is.
@@ -8,8 +8,6 @@
 
 #include <cstdint>
 #include <string>
-
-#include "common/address.h"
 
 namespace tcpx {
 
@@ -23,11 +21,5 @@ std::string HostName();
 // The same number for all processes of this boot of this host in this network namespace. Containers that share a
 // namespace may still differ, if their manager gives each its own boot id.
 uint64_t HostMark();
-
-// The interface that has the address: "eth0".
-std::string InterfaceWith(const SocketAddress& address);
-
-// True exactly when it is up and has a carrier, as far as the kernel tells; one that is gone does not run.
-bool InterfaceRuns(const std::string& name);
 
 }  // namespace tcpx

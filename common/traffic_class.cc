@@ -36,11 +36,6 @@ bool ParseDscp(absl::string_view text, int* dscp) {
   return true;
 }
 
-const MappedClass* Find(const TrafficClassMap& map, int id) {
-  const auto found = std::find_if(map.begin(), map.end(), [id](const MappedClass& entry) { return entry.id == id; });
-  return found == map.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 std::optional<int> DscpOfName(absl::string_view text) {
@@ -55,31 +50,28 @@ absl::StatusOr<TrafficClassMap> ParseTrafficClassMap(absl::string_view text) {
   if (text.empty()) return map;
   for (absl::string_view entry : absl::StrSplit(text, ',')) {
     const size_t colon = entry.find(':');
-    MappedClass mapped{};
-    if (colon == absl::string_view::npos || !ParseNumber(entry.substr(0, colon), kTrafficClassMax, &mapped.id) ||
-        !ParseDscp(entry.substr(colon + 1), &mapped.dscp)) {
+    int id = 0;
+    int dscp = 0;
+    if (colon == absl::string_view::npos || !ParseNumber(entry.substr(0, colon), kTrafficClassMax, &id) ||
+        !ParseDscp(entry.substr(colon + 1), &dscp)) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", entry, "' is not ID:DSCP with an id from 0 to ", kTrafficClassMax,
                        " and a DSCP that is a name (cs0 to cs7, af11 to af43, ef, va, le, df) or 0 to ", kDscpMax));
     }
-    if (Find(map, mapped.id) != nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("id ", mapped.id, " comes twice"));
-    }
-    map.push_back(mapped);
+    if (!map.emplace(id, dscp).second) return absl::InvalidArgumentError(absl::StrCat("id ", id, " comes twice"));
   }
   return map;
 }
 
 absl::StatusOr<int> ResolveTrafficClass(int value, const TrafficClassMap& map) {
-  if (const MappedClass* mapped = Find(map, value)) return mapped->dscp << 2;
+  if (const auto mapped = map.find(value); mapped != map.end()) return mapped->second << 2;
   if (value >= 0 && value <= kTrafficClassMax) return value & ~kEcnBits;
   return absl::InvalidArgumentError(absl::StrCat("traffic class ", value, " is out of range: it is 0 to ",
                                                  kTrafficClassMax, " (the DSCP times 4), or -1 for none"));
 }
 
 absl::StatusOr<int> ResolveTrafficClass(const AskedClass& asked, const TrafficClassMap& map) {
-  if (asked.named) return asked.value;
-  return ResolveTrafficClass(asked.value, map);
+  return asked.named ? asked.value : ResolveTrafficClass(asked.value, map);
 }
 
 std::string TrafficClassSuffix(int octet) {

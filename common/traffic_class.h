@@ -2,11 +2,6 @@
 //
 // Purpose: from what an application asks for (the octet itself, as NCCL_IB_TC is, or an id that the operator has given
 //          a meaning) to the octet that packets bear. Pure.
-//
-//   auto map = ParseTrafficClassMap("0:cs1,1:af21,2:46");
-//   ResolveTrafficClass(2, *map)    // 184: DSCP 46
-//   ResolveTrafficClass(106, *map)  // 104: DSCP 26; the ECN bits are the kernel's
-//   ResolveTrafficClass({*DscpOfName("ef") << 2, true}, *map)  // 184
 // Threads: any.
 // Units:   an octet is 0 to 252 with the two ECN bits clear, or kNoTrafficClass; a DSCP is 0 to 63; a priority 0 to 7.
 // Errors:  kInvalidArgument with one sentence that says what is allowed.
@@ -14,9 +9,9 @@
 //          (va), 8622 (le); be is tc's and nft's word for df.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -51,16 +46,13 @@ struct AskedClass {
 // The DSCP that a name such as "ef" means, in upper or lower case; nothing for any other text.
 std::optional<int> DscpOfName(absl::string_view text);
 
-struct MappedClass {
-  int id;
-  int dscp;
-};
-using TrafficClassMap = std::vector<MappedClass>;
+using TrafficClassMap = std::map<int, int>;  // from ids to DSCPs
 
 // "ID:DSCP[,ID:DSCP]...": a DSCP is a name or a number, each id comes once. No text is an empty map.
 absl::StatusOr<TrafficClassMap> ParseTrafficClassMap(absl::string_view text);
 
-// The octet for `value`: that of its id, else `value` itself without the ECN bits. For kNoTrafficClass an error.
+// The octet for `value`: that of its id, else `value` itself without the ECN bits, which are the kernel's. For
+// kNoTrafficClass an error. With the map "2:46" 2 is 184 (DSCP 46), and 106 is 104 (DSCP 26).
 absl::StatusOr<int> ResolveTrafficClass(int value, const TrafficClassMap& map);
 absl::StatusOr<int> ResolveTrafficClass(const AskedClass& asked, const TrafficClassMap& map);
 

@@ -1,5 +1,4 @@
-#include "common/unknown_params.h"
-
+// Variables that look like parameters and are none.
 #include <algorithm>
 #include <numeric>
 #include <utility>

@@ -25,7 +25,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/limits.h"
-#include "common/log_level.h"
+#include "common/log.h"
 #include "common/traffic_class.h"
 
 namespace tcpx {

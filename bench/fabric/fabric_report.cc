@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/json_text.h"
+#include "common/escape.h"
 
 namespace tcpx {
 namespace fabric {

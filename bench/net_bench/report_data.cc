@@ -3,7 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "bench/net_bench/report.h"
-#include "common/json_text.h"
+#include "common/escape.h"
 
 namespace tcpx {
 namespace bench {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/log_level.h"
+#include "common/log.h"
 #include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/health/failure_group.h"

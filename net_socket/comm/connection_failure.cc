@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/line_limit.h"
 #include "common/log.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/runtime.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
-#include "common/interface_states.h"
+#include "common/interfaces.h"
 #include "common/status.h"
 #include "common/tcp_info.h"
 #include "net_socket/comm/connection_setup.h"

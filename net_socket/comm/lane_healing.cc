@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "common/line_limit.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/connection_setup.h"

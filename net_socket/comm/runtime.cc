@@ -1,7 +1,7 @@
 #include "net_socket/comm/runtime.h"
 
-#include "common/interface_states.h"
-#include "common/line_limit.h"
+#include "common/interfaces.h"
+#include "common/log.h"
 #include "net_socket/comm/host_knock.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/nic/lane_budget.h"

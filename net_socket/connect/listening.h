@@ -15,7 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "common/fd.h"
-#include "common/line_limit.h"
+#include "common/log.h"
 #include "common/mutex.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/comm/receive_comm.h"

@@ -16,7 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/address.h"
-#include "common/line_limit.h"
+#include "common/log.h"
 #include "net_socket/connect/accept_watch.h"
 #include "net_socket/connect/listening.h"
 #include "net_socket/connect/pending_connection.h"

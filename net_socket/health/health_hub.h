@@ -18,7 +18,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "common/address.h"
 #include "common/clock_notes.h"
-#include "common/line_limit.h"
+#include "common/log.h"
 #include "net_socket/health/health_peer.h"
 
 namespace tcpx {

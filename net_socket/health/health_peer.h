@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "common/fd.h"
-#include "common/line_limit.h"
+#include "common/log.h"
 #include "net_socket/health/health_clock.h"
 #include "net_socket/health/health_members.h"
 #include "net_socket/health/health_redials.h"

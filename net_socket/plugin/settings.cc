@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "common/build_info.h"
 #include "common/log.h"
-#include "common/unknown_params.h"
+#include "common/params.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/seals.h"

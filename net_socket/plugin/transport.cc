@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& optio
 
 absl::Status Transport::StartPool(const ThreadPlan& plan) {
   const Options& options = runtime_.options;
-  if (plan.caller_driven) {
+  if (plan.caller_driven()) {
     // A user who has set TCPX_THREADS=0 knows.
     if (options.engine != EngineChoice::kAuto && options.threads != 0) {
       TCPX_WARN("TCPX_ENGINE has no effect: there are no progress threads (%s); TCPX_THREADS sets their number",

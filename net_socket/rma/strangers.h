@@ -14,7 +14,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "common/line_limit.h"
 #include "common/log.h"
 
 namespace tcpx {

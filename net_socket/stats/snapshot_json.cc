@@ -5,7 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "common/build_info.h"
-#include "common/json_text.h"
+#include "common/escape.h"
 #include "net_socket/stats/snapshot.h"
 
 namespace tcpx {

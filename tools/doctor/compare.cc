@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/params_text.h"
+#include "common/params.h"
 #include "tools/doctor/between.h"
 
 namespace tcpx {

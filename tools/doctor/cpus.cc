@@ -21,7 +21,7 @@ std::string FactsText(const CpuFacts& facts) {
 
 std::string ModeText(const Patient& patient) {
   const ThreadPlan& plan = patient.threads;
-  if (plan.caller_driven)
+  if (plan.caller_driven())
     return absl::StrCat("mode caller-driven (", plan.reason, "): NCCL's own thread moves the bytes");
   std::vector<std::string> places;
   for (const ThreadPlace& place : plan.places) {
@@ -59,7 +59,7 @@ void CheckCpus(const Patient& patient, Report* report) {
   if (!patient.threads.warning.empty()) {
     report->Problem("cpu", patient.threads.warning, "correct TCPX_CPUS or TCPX_THREADS (docs/cpus.md)");
   }
-  const bool scarce = patient.threads.caller_driven && patient.options.threads < 0;
+  const bool scarce = patient.threads.caller_driven() && patient.options.threads < 0;
   if (scarce) {
     report->Note(
         "cpu",

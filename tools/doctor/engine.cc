@@ -113,7 +113,7 @@ void CheckEngine(const Patient& patient, Report* report) {
   const bool usable = report->Count(Grade::kProblem) + report->Count(Grade::kNote) == problems;
   std::string reason;
   const EngineChoice engine = ProbeEngine(patient.options.engine, &reason);
-  if (patient.threads.caller_driven) {
+  if (patient.threads.caller_driven()) {
     report->Ok("engine", "not used in caller-driven mode");
   } else {
     report->Ok("engine", absl::StrCat(engine == EngineChoice::kIoUring ? "io_uring" : "epoll", " (", reason, ")"));

@@ -6,8 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/json_text.h"
-#include "common/one_line.h"
+#include "common/escape.h"
 
 namespace tcpx {
 namespace doctor {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/build_info.h"
-#include "common/params_text.h"
+#include "common/params.h"
 #include "common/this_host.h"
 #include "net_socket/nic/routing.h"
 #include "tools/doctor/link_facts.h"

@@ -20,8 +20,8 @@
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/counted.h"
+#include "common/escape.h"
 #include "common/fd.h"
-#include "common/json_text.h"
 
 namespace tcpx {
 namespace doctor {

@@ -9,9 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/json_text.h"
+#include "common/escape.h"
 #include "common/params.h"
-#include "common/params_text.h"
 
 namespace tcpx {
 namespace doctor {

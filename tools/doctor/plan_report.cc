@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/counted.h"
-#include "common/json_text.h"
+#include "common/escape.h"
 #include "tools/doctor/plan.h"
 
 namespace tcpx {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/build_info.h"
-#include "common/json_text.h"
+#include "common/escape.h"
 #include "common/this_host.h"
 #include "tools/doctor/between.h"
 #include "tools/doctor/command.h"

@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/params.h"
-#include "common/params_text.h"
 
 namespace tcpx {
 namespace {

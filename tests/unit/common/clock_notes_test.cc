@@ -134,12 +134,17 @@ TEST(ClockNotesTest, WithoutADescriptorItIsSaidOnceAndNothingElse) {
 }
 
 TEST(ClockNotesTest, NonsenseIsNoNote) {
-  ClockNote note;
-  EXPECT_TRUE(ParseClockNote("a\tb\t1\t-2\t3", &note));
-  for (const char* wrong :
-       {"", "a", "a\tb", "a\tb\t1\t2", "a\tb\t1\t2\tx", "\tb\t1\t2\t3", "a\t\t1\t2\t3", "a\tb\t1\t2\t3\t4"}) {
-    EXPECT_FALSE(ParseClockNote(wrong, &note)) << wrong;
+  ClockNotes notes;
+  ClockNotesReader reader;
+  for (const std::string& wrong : {std::string(), std::string(kClockNameBytes, 'x'), std::string(5000, 'x')}) {
+    notes.Write(wrong, 1, -2, 3);
   }
+  const std::string longest(kClockNameBytes - 1, 'x');
+  notes.Write(longest, 1, -2, 3);
+  const std::vector<ClockNote> read = reader.Read();
+  ASSERT_EQ(2u, read.size());
+  EXPECT_EQ("", read[0].peer);
+  EXPECT_EQ(longest, read[1].peer);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ Machine MachineOf(const std::vector<std::string>& row) {
 
 // "4 on 0-15", "2 on 0-7, 2 on 8-15" or "caller-driven".
 std::string Summary(const ThreadPlan& plan) {
-  EXPECT_EQ(plan.caller_driven, plan.threads == 0);
+  EXPECT_EQ(plan.caller_driven(), plan.threads == 0);
   EXPECT_EQ(plan.places.size(), static_cast<size_t>(plan.threads));
   std::vector<std::pair<std::string, int>> groups;
   for (const ThreadPlace& place : plan.places) {
@@ -172,7 +172,7 @@ TEST(PlanThreadsTest, FollowsTheCpusUnlessSet) {
     machine.options.threads = one.option;
     const ThreadPlan plan = PlanOf(machine);
     EXPECT_EQ(plan.threads, one.threads) << one.cpus << " " << one.option;
-    EXPECT_EQ(plan.caller_driven, one.threads == 0) << one.cpus << " " << one.option;
+    EXPECT_EQ(plan.caller_driven(), one.threads == 0) << one.cpus << " " << one.option;
     const char* reason = one.option >= 0 ? "TCPX_THREADS is" : "quota none";
     EXPECT_NE(plan.reason.find(reason), std::string::npos) << plan.reason;
   }

@@ -1,12 +1,11 @@
 // Which interfaces are out, and how often the kernel is asked.
-#include "common/interface_states.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "common/address.h"
 #include "common/clock.h"
+#include "common/interfaces.h"
 
 namespace tcpx {
 namespace {

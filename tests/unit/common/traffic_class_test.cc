@@ -15,7 +15,7 @@ std::string Parsed(absl::string_view text) {
   const absl::StatusOr<TrafficClassMap> map = ParseTrafficClassMap(text);
   if (!map.ok()) return map.status().code() == absl::StatusCode::kInvalidArgument ? "wrong" : "another error";
   std::string out;
-  for (const MappedClass& entry : *map) absl::StrAppend(&out, out.empty() ? "" : ",", entry.id, ":", entry.dscp);
+  for (const auto& [id, dscp] : *map) absl::StrAppend(&out, out.empty() ? "" : ",", id, ":", dscp);
   return out;
 }
 

@@ -1,6 +1,4 @@
 // Names that are almost a parameter's.
-#include "common/unknown_params.h"
-
 #include <string>
 #include <vector>
 

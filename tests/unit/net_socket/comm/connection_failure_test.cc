@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
-#include "common/line_limit.h"
+#include "common/log.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/message/failure_kind.h"
 #include "net_socket/seal/opener.h"

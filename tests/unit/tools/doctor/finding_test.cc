@@ -1,7 +1,7 @@
 // How findings are said.
 #include "tools/doctor/finding.h"
 
-#include "common/json_text.h"
+#include "common/escape.h"
 #include "gtest/gtest.h"
 
 namespace tcpx {

@@ -26,7 +26,7 @@ TEST(ParametersDocTest, NamesAreUniqueAndEveryParameterIsExplained) {
     const std::string name = parameter.name;
     EXPECT_TRUE(names.insert(name).second) << name;
     EXPECT_TRUE(name.rfind("TCPX_", 0) == 0 || name.rfind("NCCL_", 0) == 0) << name;
-    EXPECT_LE(parameter.min, parameter.max) << name;
+    EXPECT_LE(parameter.range.min, parameter.range.max) << name;
     EXPECT_FALSE(std::string(parameter.help).empty()) << name;
     EXPECT_FALSE(std::string(parameter.brief).empty()) << name;
     EXPECT_EQ(parameter.kind == ParameterKind::kText, parameter.values != nullptr) << name;
