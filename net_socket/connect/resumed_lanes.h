@@ -56,12 +56,11 @@ class ResumedLanes {
     std::vector<uint32_t> attempts;  // the latest, by lane
     Link<SocketTaker> taker;
   };
-  struct Resuming;
 
   // Whether the hello may have its lane; *device is that of its connection.
   HelloStatus AdmitInLoop(const Hello& hello, const Device** device);
   // False: its connection is in use just now.
-  bool TryInLoop(const std::shared_ptr<Resuming>& resuming);
+  bool TryInLoop(const HelloSocket& socket, SocketOffer* offer);
   void AnswerInLoop(const HelloSocket& socket, HelloStatus status, uint64_t taken);
 
   Runtime* const runtime_;
