@@ -9,12 +9,14 @@
 //          under way.
 // Threads: the reactor.
 // Lifetime: borrows the runtime; `stirred` outlives it. A lane may be destroyed within `stirred`.
-// Errors:  every byte that comes in is hostile: kNonsense.
+// Errors:  every byte that comes in is hostile: Hear.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "net_socket/comm/connection_setup.h"
@@ -30,7 +32,6 @@ class PendingConnection {
  public:
   // The lane has ended, or something has come on lane 0.
   using Stirred = std::function<void(const ConnectionId& id, size_t lane, bool ended)>;
-  enum class Word { kAwaited, kEstablished, kNonsense, kChanged };
 
   // `hello`: the first of its lanes.
   PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello, const Stirred* stirred,
@@ -49,11 +50,11 @@ class PendingConnection {
   bool whole() const { return whole_; }
   // Lane 0 has ended.
   bool first_left() const;
-  // What its dialler has said, once whole.
-  Word Hear();
+  // Once whole: what its dialler has said. kAccepted: that all lanes are up; nullopt: nothing yet; else it is rejected.
+  std::optional<HelloStatus> Hear();
   // The sockets of an established connection, in the order of the lanes, and its health socket.
   std::vector<LaneSocket> TakeLanes();
-  std::shared_ptr<HealthPeer> TakeHealth();
+  std::shared_ptr<HealthPeer> TakeHealth() { return std::exchange(health_, nullptr); }
 
   const std::shared_ptr<Listening>& listening() const { return listening_; }
   const Hello& hello() const { return hello_; }
