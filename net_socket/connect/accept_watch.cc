@@ -34,8 +34,9 @@ void AcceptWatch::Waits(const std::shared_ptr<AcceptWait>& wait) {
 
 void AcceptWatch::WatchInLoop(const std::shared_ptr<AcceptWait>& wait) {
   if (closed_) return;
+  watched_.insert(wait);
   const auto look = [this, one = wait.get()] { return LookInLoop(one); };
-  watched_[wait.get()] = {wait, reactor_->RepeatDeadlineInLoop(LookAfterNs(*wait), look)};
+  wait->timer = reactor_->RepeatDeadlineInLoop(LookAfterNs(*wait), look);
 }
 
 int64_t AcceptWatch::LookAfterNs(const AcceptWait& wait) const {
@@ -46,7 +47,7 @@ int64_t AcceptWatch::LookAfterNs(const AcceptWait& wait) const {
 void AcceptWatch::UnwatchInLoop(AcceptWait* wait) {
   auto found = watched_.find(wait);
   if (found == watched_.end()) return;
-  reactor_->CancelTimerInLoop(found->second.timer);
+  reactor_->CancelTimerInLoop(wait->timer);
   wait->watched.store(false);
   watched_.erase(found);  // `wait` may be gone now.
 }
@@ -69,7 +70,7 @@ void AcceptWatch::DiedInLoop(AcceptWait* wait, const SocketAddress& from) {
 
 void AcceptWatch::CloseInLoop() {
   closed_ = true;
-  while (!watched_.empty()) UnwatchInLoop(watched_.begin()->first);
+  while (!watched_.empty()) UnwatchInLoop(watched_.begin()->get());
 }
 
 int64_t AcceptWatch::LookInLoop(AcceptWait* wait) {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "common/address.h"
 #include "common/mutex.h"
@@ -45,6 +45,7 @@ struct AcceptWait {
   SocketAddress latest;       // where that lane came from
   int64_t incomplete_ns = 0;  // since when lanes have arrived without a whole connection; 0: there are none
   int64_t lost_ns = 0;        // since when this host has had none of the addresses; 0: it has one
+  Reactor::TimerId timer{0, 0};
 };
 
 class AcceptWatch {
@@ -74,11 +75,6 @@ class AcceptWatch {
   static absl::Status Failure(AcceptWait* wait);
 
  private:
-  struct Watched {
-    std::shared_ptr<AcceptWait> wait;
-    Reactor::TimerId timer;
-  };
-
   void WatchInLoop(const std::shared_ptr<AcceptWait>& wait);
   // The time until the next check.
   int64_t LookAfterNs(const AcceptWait& wait) const;
@@ -98,7 +94,7 @@ class AcceptWatch {
 
   // In the reactor.
   DialLog log_;
-  absl::flat_hash_map<AcceptWait*, Watched> watched_;
+  absl::flat_hash_set<std::shared_ptr<AcceptWait>> watched_;
   std::vector<SocketAddress> addresses_;  // of this host
   int64_t addresses_ns_ = 0;              // when they were read; 0: never
   bool closed_ = false;
