@@ -30,15 +30,14 @@ namespace tcpx {
 
 class ResumeDials final : public Redialler, private LostPaths::User {
  public:
-  // `paths` by lane. `secret` null: none is shared.
-  ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-              std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths);
+  // `paths` by lane; the first lanes were dialled by `setup`.
+  ResumeDials(const DialSetup& setup, std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths);
   ~ResumeDials() override;
 
   void StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) override;
-  void RedialInLoop(int lane, uint32_t records_taken) override;
+  void RedialInLoop(int lane, uint32_t records_taken) override { DialInLoop(lane, Why::kLost, records_taken); }
   void TryBesideInLoop(int lane) override;
-  void OpenInLoop(int lane) override;
+  void OpenInLoop(int lane) override { DialInLoop(lane, Why::kOpens, 0); }
   void ClosedInLoop(int lane) override;
   uint64_t dialled() const override { return dialled_.load(std::memory_order_relaxed); }
   void CloseInLoop() override;
@@ -48,9 +47,11 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   enum class Why { kLost, kSilent, kReturns, kOpens };
 
   void NicsChangedInLoop() override;
-  bool TryPathInLoop(const LanePath& path) override;
-  void PathServesInLoop(const LanePath& path) override;
-  bool Serves(const LanePath& path) const;
+  bool TryPathInLoop(const LanePath& path) override { return ReturnInLoop(path, 1); }
+  void PathServesInLoop(const LanePath& path) override { (void)ReturnInLoop(path, paths_.lanes()); }
+  // Dials `most` of the lanes back to this path, which is their own. False: none waits for that.
+  bool ReturnInLoop(const LanePath& path, int most);
+  bool Serves(const LanePath& path) const { return !dialling_.runtime->lost_paths->OutInLoop(*path.nic); }
   // Another path for `lane` than `taken`.
   const LanePath* OtherPath(int lane, const LanePath& taken, int turn) const;
   void DialInLoop(int lane, Why why, uint32_t records_taken);
