@@ -147,8 +147,6 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
   runtime_->health.ReportDeathsTo([this](uint64_t tag, bool waits) { pending_.HealthDiedInLoop(tag, waits); });
 }
 
-Acceptor::~Acceptor() = default;
-
 absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, std::shared_ptr<Listening> listening,
                                                             Handle* handle) {
   absl::Status random = FillRandom(listening->ticket.data(), listening->ticket.size());
@@ -236,7 +234,7 @@ bool Acceptor::KnowsInLoop(const Hello& hello) {
 }
 
 HelloStatus Acceptor::AdmitInLoop(const Hello& hello, const SocketAddress& from, PendingConnection** out) {
-  std::shared_ptr<Listening> listening = Find(hello.ticket);
+  const std::shared_ptr<Listening> listening = Find(hello.ticket);
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
   if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
@@ -328,16 +326,14 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   setup.piloted =
       heals && (pending->hello().features & kFeaturePilot) != 0 && LanesMayBePiloted(static_cast<int>(lanes));
   if (setup.piloted) setup.lanes.resize(kLanesPilotedMax);
-  const size_t lanes_max = setup.lanes.size();
-  Ready ready;
-  ready.id = id;
-  ready.established = pending->speaks();
-  ready.place = std::move(pending->place);
-  ready.line = LineOf(setup, lanes, pending->hello().traffic_class);
+  ResumedLanes::End end{of->ticket, of->opened, lanes, pending_.MayOpen(pending->place),
+                        std::vector<uint32_t>(setup.lanes.size())};
+  Ready ready{id, nullptr, pending->speaks(), LineOf(setup, lanes, pending->hello().traffic_class),
+              std::move(pending->place)};
   ready.comm = std::make_unique<ReceiveComm>(std::move(setup));
   ready.comm->WatchInLoop();
-  of->connections[id] = ready.comm->taker();
-  if (heals) resumed_.EnterInLoop(id, *of, {lanes, lanes_max, pending_.MayOpen(ready.place)}, ready.comm->taker());
+  of->connections[id] = end.taker = ready.comm->taker();
+  if (heals) resumed_.EnterInLoop(id, std::move(end));
   {
     MutexLock lock(of->mutex);
     if (!of->closed) {

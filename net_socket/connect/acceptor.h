@@ -31,7 +31,6 @@ class Acceptor {
  public:
   // `secret`: null where none is shared.
   Acceptor(Runtime* runtime, const Secret* secret);
-  ~Acceptor();
 
   // Opens the device's socket with its first listen. *handle is what the peers need. `listening` says whose it is.
   absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, std::shared_ptr<Listening> listening,

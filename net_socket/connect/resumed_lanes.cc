@@ -4,22 +4,15 @@
 
 #include <algorithm>
 
-#include "net_socket/connect/listening.h"
 #include "net_socket/connect/tuning.h"
 
 namespace tcpx {
 
-void ResumedLanes::EnterInLoop(const ConnectionId& id, const Listening& of, Lanes lanes, Link<SocketTaker> taker) {
+void ResumedLanes::EnterInLoop(const ConnectionId& id, End end) {
   if (ends_.size() >= sweep_at_) {
-    absl::erase_if(ends_, [](const auto& end) { return end.second.taker.cut(); });
+    absl::erase_if(ends_, [](const auto& one) { return one.second.taker.cut(); });
     sweep_at_ = std::max<size_t>(16, 2 * ends_.size());
   }
-  End end;
-  end.ticket = of.ticket;
-  end.device = of.opened;
-  end.attempts.resize(lanes.most);
-  end.lanes = std::move(lanes);
-  end.taker = std::move(taker);
   ends_[id] = std::move(end);
 }
 
@@ -28,25 +21,23 @@ const Device* ResumedLanes::KnownInLoop(const Hello& hello) const {
   return found == ends_.end() || found->second.ticket != hello.ticket ? nullptr : found->second.device;
 }
 
-HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello, const Device** device) {
+HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello) {
   const auto found = ends_.find(hello.connection_id);
   if (found == ends_.end() || found->second.ticket != hello.ticket) return HelloStatus::kGone;
   End& end = found->second;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
-  if (hello.lanes != end.lanes.count || hello.lane >= end.attempts.size()) return HelloStatus::kBadLane;
+  if (hello.lanes != end.lanes || hello.lane >= end.attempts.size()) return HelloStatus::kBadLane;
   uint32_t& latest = end.attempts[hello.lane];
   if (hello.attempt <= latest) return HelloStatus::kDuplicateLane;
-  if (latest == 0 && hello.lane >= end.lanes.count && !end.lanes.may_open()) return HelloStatus::kUnaccepted;
+  if (latest == 0 && hello.lane >= end.lanes && !end.may_open()) return HelloStatus::kUnaccepted;
   latest = hello.attempt;
-  *device = end.device;
   return HelloStatus::kAccepted;
 }
 
 void ResumedLanes::HelloInLoop(HelloSocket socket) {
-  const Device* device = nullptr;
-  const HelloStatus status = AdmitInLoop(socket.hello(), &device);
+  const HelloStatus status = AdmitInLoop(socket.hello());
   if (status != HelloStatus::kAccepted) return AnswerInLoop(socket, status, 0);
-  configure_(socket.fd.get(), socket.hello(), device);
+  configure_(socket.fd.get(), socket.hello(), KnownInLoop(socket.hello()));
   const auto kept = std::make_shared<HelloSocket>(std::move(socket));
   const auto offer = std::make_shared<SocketOffer>();
   offer->fd = kept->fd.get();
