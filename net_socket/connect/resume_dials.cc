@@ -1,6 +1,6 @@
 #include "net_socket/connect/resume_dials.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -8,6 +8,29 @@
 #include "net_socket/connect/tuning.h"
 
 namespace tcpx {
+
+const LanePath* LanePaths::Other(const LanePath& taken, int turn, const Serves& serves, const Carries& carries) const {
+  struct Choice {
+    const LanePath* path;
+    int carrying;  // lanes that go by it
+  };
+  std::vector<Choice> choices;
+  for (const LanePath& path : own_) {
+    const auto known = [&path](const Choice& choice) { return SamePath(*choice.path, path); };
+    if (SamePath(path, taken) || !serves(path) || std::any_of(choices.begin(), choices.end(), known)) continue;
+    int carrying = 0;
+    for (int lane = 0; lane < lanes(); ++lane) {
+      carrying += open_[static_cast<size_t>(lane)] && SamePath(at(lane), path) && carries(lane);
+    }
+    choices.push_back({&path, carrying});
+  }
+  if (choices.empty()) return nullptr;
+  // None comes after all others.
+  std::stable_sort(choices.begin(), choices.end(), [](const Choice& one, const Choice& other) {
+    return static_cast<unsigned>(one.carrying - 1) < static_cast<unsigned>(other.carrying - 1);
+  });
+  return choices[static_cast<size_t>(turn) % choices.size()].path;
+}
 
 class ResumeDials::Dial final : public DialLane::Owner {
  public:

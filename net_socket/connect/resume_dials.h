@@ -15,18 +15,63 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "net_socket/comm/redialler.h"
 #include "net_socket/connect/dial_lane.h"
-#include "net_socket/connect/lane_paths.h"
 #include "net_socket/health/health_peer.h"
+#include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/lost_paths.h"
 
 namespace tcpx {
+
+// By the same interface to the same address.
+inline bool SamePath(const LanePath& one, const LanePath& other) {
+  return one.nic == other.nic && one.peer == other.peer;
+}
+
+// Which path each lane of a connection has, its own or another's, and where it may go instead. Pure.
+class LanePaths {
+ public:
+  using Serves = std::function<bool(const LanePath& path)>;
+  using Carries = std::function<bool(int lane)>;
+
+  // The first `open` lanes are; the others are only places.
+  LanePaths(std::vector<LanePath> own, int open)
+      : own_(own), at_(std::move(own)), open_(static_cast<size_t>(open), true) {
+    open_.resize(own_.size());
+  }
+
+  int lanes() const { return static_cast<int>(own_.size()); }
+  const LanePath& own(int lane) const { return own_[static_cast<size_t>(lane)]; }
+  const LanePath& at(int lane) const { return at_[static_cast<size_t>(lane)]; }
+  bool away(int lane) const { return !SamePath(own(lane), at(lane)); }
+  // It is open from here on.
+  void Place(int lane, const LanePath& path) {
+    at_[static_cast<size_t>(lane)] = path;
+    open_[static_cast<size_t>(lane)] = true;
+  }
+  // It goes nowhere, and will begin with its own path again.
+  void Close(int lane) {
+    at_[static_cast<size_t>(lane)] = own(lane);
+    open_[static_cast<size_t>(lane)] = false;
+  }
+
+  // Another path than `taken`, of those that serve: one by which a lane goes that carries, with the fewest lanes; else
+  // any that is some lane's own. The `turn`-th of them, round and round; null: there is none.
+  const LanePath* Other(const LanePath& taken, int turn, const Serves& serves, const Carries& carries) const;
+
+ private:
+  const std::vector<LanePath> own_;
+  std::vector<LanePath> at_;
+  std::vector<bool> open_;
+};
 
 class ResumeDials final : public Redialler, private LostPaths::User {
  public:
