@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -61,7 +62,12 @@ class AcceptWatch {
   using FindAddresses = std::function<std::vector<SocketAddress>()>;
 
   // `partial` returns the incomplete connection with the most lanes, `addresses` the addresses of this host.
-  AcceptWatch(Reactor* reactor, const AcceptBounds& bounds, FindPartial partial, FindAddresses addresses);
+  AcceptWatch(Reactor* reactor, const AcceptBounds& bounds, FindPartial partial, FindAddresses addresses)
+      : reactor_(reactor),
+        bounds_(bounds),
+        partial_(std::move(partial)),
+        find_addresses_(std::move(addresses)),
+        log_(reactor) {}
 
   // Call this each time accept finds no connection.
   void Waits(const std::shared_ptr<AcceptWait>& wait);
@@ -75,7 +81,6 @@ class AcceptWatch {
   static absl::Status Failure(AcceptWait* wait);
 
  private:
-  void WatchInLoop(const std::shared_ptr<AcceptWait>& wait);
   // The time until the next check.
   int64_t LookAfterNs(const AcceptWait& wait) const;
   // Checks the wait, and may end it. Returns the time until the next check.

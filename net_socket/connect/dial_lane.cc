@@ -69,12 +69,10 @@ void DialLane::DialAt(int64_t at_ns) {
 void DialLane::TryWay() {
   MoveTo(DialStep::kDialling);
   auto fd = ways_.Open();
-  absl::Status opened = fd.status();
-  if (opened.ok()) {
-    fd_ = *std::move(fd);
-    opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
-  }
-  if (!opened.ok()) return NextWay(opened);
+  if (!fd.ok()) return NextWay(fd.status());
+  fd_ = *std::move(fd);
+  const absl::Status watched = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
+  if (!watched.ok()) return NextWay(watched);
   SetDeadline(dialling_->tries_on ? tuning::kWayNs
                                   : ways_.PatienceNs(options().hello_timeout_ns, turned_, OtherAddress() != nullptr));
 }
@@ -95,13 +93,9 @@ void DialLane::NextWay(const absl::Status& why) {
 }
 
 void DialLane::OnEvents(uint32_t) {
-  if (step_ == DialStep::kDialling) {
-    Dialled();
-  } else if (step_ == DialStep::kHello) {
-    ReadAnswer();
-  } else if (step_ == DialStep::kAnswered) {
-    (void)StillUpInLoop();
-  }
+  if (step_ == DialStep::kDialling) return Dialled();
+  if (step_ == DialStep::kHello) return ReadAnswer();
+  (void)StillUpInLoop();
 }
 
 bool DialLane::StillUpInLoop() {
@@ -220,8 +214,6 @@ bool DialLane::Forgotten() const {
   return !dialling_->tries_on && index_ != kHealth && (index_ > 0 || hellos_ > 1) &&
          (status == HelloStatus::kBadLane || status == HelloStatus::kDuplicateLane);
 }
-
-const LanePath* DialLane::OtherAddress() const { return index_ <= 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
 
 bool DialLane::TurnToOther(const absl::Status& why) {
   const LanePath* const other = OtherAddress();

@@ -44,7 +44,7 @@ struct DialSetup {
   ConnectionId id{};
   bool tries_on = false;  // they are dialled, often, until their owner ends that
 
-  // What dials for its connection once that is established: it may outlive it, and keeps neither budget nor communicator.
+  // For what dials once the connection is established: it may outlive it, and keeps neither budget nor communicator.
   DialSetup OfEstablished() const {
     DialSetup setup = *this;
     setup.request.taken_lanes.reset();
@@ -145,7 +145,7 @@ class DialLane final : public Reactor::Handler {
   bool Forgotten() const;
   void Retry(absl::Status why);
   // Lane 0's other address, or the health socket's other interface, once in each attempt.
-  const LanePath* OtherAddress() const;
+  const LanePath* OtherAddress() const { return index_ <= 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
   bool TurnToOther(const absl::Status& why);
   // A bulk lane goes on by another lane's path, once for each path that was planned.
   bool Detour(const absl::Status& why);

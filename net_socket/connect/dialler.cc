@@ -317,16 +317,18 @@ void Dialler::Cancel(uint64_t key) {
 }
 
 void Dialler::Close() {
-  std::vector<uint64_t> keys;
-  {
-    MutexLock lock(mutex_);
-    for (auto& [key, result] : results_) keys.push_back(key);
-  }
-  for (uint64_t key : keys) Cancel(key);
   runtime_->reactor.RunSync([this] {
     turns_.CloseInLoop();
     dials_.clear();
   });
+  std::map<uint64_t, Result> left;
+  {
+    MutexLock lock(mutex_);
+    left.swap(results_);
+  }
+  for (auto& [key, result] : left) {
+    if (result.ok() && *result != nullptr) (*result)->Close();
+  }
 }
 
 }  // namespace tcpx

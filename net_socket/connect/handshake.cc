@@ -1,6 +1,5 @@
 #include "net_socket/connect/handshake.h"
 
-#include "absl/strings/str_cat.h"
 #include "common/random.h"
 
 namespace tcpx {
@@ -26,10 +25,6 @@ absl::Status Handshake::DrawNonce(std::string* nonce) {
   key_ = std::make_unique<EphemeralKey>(random);
   *nonce = View(key_->public_key());
   return absl::OkStatus();
-}
-
-void Handshake::AddChallenge(absl::string_view challenge) {
-  absl::StrAppend(&transcript_, Encrypts() ? challenge : challenge.substr(kAnswerFixedBytes));
 }
 
 bool Handshake::Agree(const char* theirs) {
@@ -63,23 +58,10 @@ DialHandshake::DialHandshake(Hello hello, const Secret* secret) : Handshake(secr
 void DialHandshake::Took(size_t got) {
   have_ += got;
   if (have_ != until_ || !status_.ok()) return;
-  switch (step_) {
-    case Step::kFixed:
-      return FixedCame();
-    case Step::kNonce:
-      return NonceCame();
-    case Step::kNics:
-      return NicsCame();
-    case Step::kMac:
-      return MacCame();
-    case Step::kDone:
-      return;
-  }
-}
-
-void DialHandshake::Await(Step step, size_t bytes) {
-  step_ = step;
-  until_ = have_ + bytes;
+  if (step_ == Step::kFixed) return FixedCame();
+  if (step_ == Step::kNonce) return NonceCame();
+  if (step_ == Step::kNics) return NicsCame();
+  if (step_ == Step::kMac) return MacCame();
 }
 
 void DialHandshake::FixedCame() {
@@ -157,11 +139,6 @@ void AcceptHandshake::Took(size_t got) {
   } else if (have_ == until_) {
     challenged_ ? ProofCame() : HelloCame();
   }
-}
-
-void AcceptHandshake::Refuse(HelloStatus why) {
-  refusal_ = why;
-  state_ = State::kRefused;
 }
 
 void AcceptHandshake::HelloCame() {

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "net_socket/connect/secret.h"
 #include "net_socket/message/wire.h"
@@ -36,21 +37,23 @@ namespace tcpx {
 // What both sides have.
 class Handshake {
  public:
+  // What is heard may then cost a key, or an agreement.
+  bool Encrypts() const { return secret_ != nullptr && secret_->encryption() != nullptr; }
   // What is to be sent next; empty: nothing. Taken once.
   std::string TakeSaid() { return std::exchange(said_, std::string()); }
   size_t wants() const { return until_ - have_; }
-  // What seals the socket after the answer, given once: at the dialler's once done, at the acceptor's once greeted. Empty
-  // where nothing is encrypted.
+  // Once done, or greeted: what seals the socket after the answer, given once; empty where nothing is encrypted.
   Seals TakeSeals() { return std::move(seals_); }
 
  protected:
   // `secret`: null where there is none. `wants`: bytes of what comes first.
   Handshake(const Secret* secret, size_t wants) : secret_(secret), until_(wants) {}
 
-  bool Encrypts() const { return secret_ != nullptr && secret_->encryption() != nullptr; }
   // Where it is encrypted, the nonce is the public half of a key, which is kept for Agree.
   absl::Status DrawNonce(std::string* nonce);
-  void AddChallenge(absl::string_view challenge);
+  void AddChallenge(absl::string_view challenge) {
+    absl::StrAppend(&transcript_, Encrypts() ? challenge : challenge.substr(kAnswerFixedBytes));
+  }
   // Both nonces are in the transcript. False: `theirs` is no public key.
   bool Agree(const char* theirs);
   // What proves that `side` has the secret, and has said or heard the transcript and `answer`.
@@ -60,7 +63,9 @@ class Handshake {
 
   const Secret* const secret_;
   CipherSuite suite_ = CipherSuite::kAes128Ocb;
-  std::string transcript_;  // what is proven: the hello, the challenge (in the clear its nonce alone), our or their reply
+  // What is proven: the hello, the challenge (in the clear its nonce alone), the dialler's nonce and, where it is
+  // encrypted, its proof.
+  std::string transcript_;
   std::unique_ptr<EphemeralKey> key_;
   std::unique_ptr<KeySchedule> schedule_;
   Seals seals_;
@@ -92,7 +97,10 @@ class DialHandshake : public Handshake {
   void NonceCame();
   void NicsCame();
   void MacCame();
-  void Await(Step step, size_t bytes);
+  void Await(Step step, size_t bytes) {
+    step_ = step;
+    until_ = have_ + bytes;
+  }
   void NicsAreThere();
   void Fail(std::string why) { status_ = absl::UnavailableError(std::move(why)); }
 
@@ -125,8 +133,6 @@ class AcceptHandshake : public Handshake {
     kGreeted,  // the hello is whole and, with a secret, proven; it is to be answered
   };
   State state() const { return state_; }
-  // What comes next may cost a key, or an agreement.
-  bool MakesKeys() const { return Encrypts(); }
   bool nothing_came() const { return have_ == 0; }
   HelloStatus refusal() const { return refusal_; }
   const Hello& hello() const { return hello_; }
@@ -140,7 +146,10 @@ class AcceptHandshake : public Handshake {
   HelloStatus CheckEncryption();
   void Challenge();
   void ProofCame();
-  void Refuse(HelloStatus why);
+  void Refuse(HelloStatus why) {
+    refusal_ = why;
+    state_ = State::kRefused;
+  }
 
   const Known* const known_;
   State state_ = State::kReading;

@@ -1,7 +1,6 @@
 // pending_connection.h: a connection that is being accepted: its lanes, until its dialler says that all of them are up.
 //
-// Purpose: answers complete nothing (README.md): a dialler that knows kFeatureEstablished says kEstablished, as the
-//          first record of lane 0, once it has every answer, and from then on it never begins anew. An older one says
+// Purpose: answers complete nothing, but the dialler's word, kEstablished on lane 0 (README.md). An older dialler says
 //          nothing, and its last lane is taken for the word.
 // States:  lanes are missing, or their health socket -> whole -> established. A lane that ends, or that was dialled
 //          again (Hello::attempt), leaves its place. Once the connection is whole, a lane keeps its place as

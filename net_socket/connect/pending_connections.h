@@ -33,9 +33,8 @@ class PendingConnections {
   // come again and again. A process dials another one with 512 lanes at a time (dial_turns.h).
   static constexpr size_t kOfOneTagMax = 1024;
 
-  // Connections that are not accepted, and health sockets that none uses, may take one part in this many of the
-  // process's descriptors. Source: chosen, not measured; sockets of strangers and bulk lanes may take a quarter each, so
-  // this leaves the last one to the application.
+  // The part of the process's descriptors that all that is not accepted may take (unaccepted.h). Source: chosen, not
+  // measured; sockets of strangers and bulk lanes may take a quarter each, so this leaves the last to the application.
   static constexpr int64_t kUnacceptedShare = 4;
 
   // It has all that it waits for.

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <bitset>
-#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -89,10 +88,6 @@ absl::StatusOr<std::unique_ptr<Secret>> Secret::Load(const std::string& path) {
   return std::make_unique<Secret>(bytes);
 }
 
-Secret::Secret(absl::string_view bytes) : bytes_(bytes.size()), key_(bytes.size()) {
-  std::memcpy(key_.data(), bytes.data(), bytes_);
-}
-
 Mac Secret::Sign(std::initializer_list<absl::string_view> parts) const {
   crypto_auth_hmacsha256_state state;
   crypto_auth_hmacsha256_init(&state, key_.data(), bytes_);
@@ -103,10 +98,6 @@ Mac Secret::Sign(std::initializer_list<absl::string_view> parts) const {
   crypto_auth_hmacsha256_final(&state, mac.data());
   sodium_memzero(&state, sizeof(state));
   return mac;
-}
-
-Key32 Secret::Early() const {
-  return Extract(Key32().view(), absl::string_view(reinterpret_cast<const char*>(key_.data()), bytes_));
 }
 
 bool Secret::Same(const Mac& expected, const char* mac) {

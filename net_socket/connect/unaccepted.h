@@ -7,7 +7,6 @@
 // Threads: a place may go in any; the rest in the reactor.
 // Units:   descriptors; nanoseconds of MonotonicNanos.
 // Errors:  none.
-// Lifetime: a place may outlive this object.
 #pragma once
 
 #include <atomic>
