@@ -126,8 +126,9 @@ std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
   const std::optional<Partial> partial = partial_(wait);
   const std::string from = (partial.has_value() ? partial->peer : wait.latest).ToString();
   if (!partial.has_value() && wait.incomplete_ns == 0) {
-    absl::StrAppend(&text, "no peer has come for ", seconds, ". It may be late only");
-  } else if (!partial.has_value()) {
+    return text + "no peer has come for " + seconds + ". It may be late only. " + kAdvice;
+  }
+  if (!partial.has_value()) {
     absl::StrAppend(&text, "lanes from ", from, " have come, never all of a connection, and no more for ", seconds);
   } else if (partial->present < partial->lanes) {
     absl::StrAppend(&text, partial->present, " of ", Counted(static_cast<int64_t>(partial->lanes), "lane"), " from ",
