@@ -1,8 +1,8 @@
 #include "net_socket/connect/accept_watch.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/counted.h"
@@ -13,13 +13,6 @@ constexpr char kAdvice[] =
     "Does a firewall, or a NAT, keep TCP from there? TCPX_PORT_RANGE chooses the ports, NCCL_SOCKET_IFNAME the "
     "interfaces";
 
-AcceptWatch::AcceptWatch(Reactor* reactor, const AcceptBounds& bounds, FindPartial partial, FindAddresses addresses)
-    : reactor_(reactor),
-      bounds_(bounds),
-      partial_(std::move(partial)),
-      find_addresses_(std::move(addresses)),
-      log_(reactor) {}
-
 absl::Status AcceptWatch::Failure(AcceptWait* wait) {
   if (!wait->given_up.load(std::memory_order_acquire)) return absl::OkStatus();
   MutexLock lock(wait->mutex);
@@ -29,13 +22,12 @@ absl::Status AcceptWatch::Failure(AcceptWait* wait) {
 void AcceptWatch::Waits(const std::shared_ptr<AcceptWait>& wait) {
   wait->asked_ns.store(MonotonicNanos(), std::memory_order_relaxed);
   if (wait->watched.load(std::memory_order_relaxed) || wait->watched.exchange(true)) return;
-  reactor_->Post([this, wait] { WatchInLoop(wait); });
-}
-
-void AcceptWatch::WatchInLoop(const std::shared_ptr<AcceptWait>& wait) {
-  if (closed_) return;
-  const auto look = [this, one = wait.get()] { return LookInLoop(one); };
-  watched_[wait.get()] = {wait, reactor_->RepeatDeadlineInLoop(LookAfterNs(*wait), look)};
+  reactor_->Post([this, wait] {
+    if (closed_) return;
+    watched_.insert(wait);
+    const auto look = [this, one = wait.get()] { return LookInLoop(one); };
+    wait->timer = reactor_->RepeatDeadlineInLoop(LookAfterNs(*wait), look);
+  });
 }
 
 int64_t AcceptWatch::LookAfterNs(const AcceptWait& wait) const {
@@ -46,7 +38,7 @@ int64_t AcceptWatch::LookAfterNs(const AcceptWait& wait) const {
 void AcceptWatch::UnwatchInLoop(AcceptWait* wait) {
   auto found = watched_.find(wait);
   if (found == watched_.end()) return;
-  reactor_->CancelTimerInLoop(found->second.timer);
+  reactor_->CancelTimerInLoop(wait->timer);
   wait->watched.store(false);
   watched_.erase(found);  // `wait` may be gone now.
 }
@@ -69,7 +61,7 @@ void AcceptWatch::DiedInLoop(AcceptWait* wait, const SocketAddress& from) {
 
 void AcceptWatch::CloseInLoop() {
   closed_ = true;
-  while (!watched_.empty()) UnwatchInLoop(watched_.begin()->first);
+  while (!watched_.empty()) UnwatchInLoop(watched_.begin()->get());
 }
 
 int64_t AcceptWatch::LookInLoop(AcceptWait* wait) {
@@ -126,33 +118,31 @@ std::string AcceptWatch::WhyHopelessInLoop(AcceptWait* wait) {
 }
 
 std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
-  const std::string begin = "accept on " + wait.where + ": ";
-  const std::string seconds = absl::StrFormat("%.3g s", static_cast<double>(bounds_.no_progress_ns) / kSecond);
+  std::string text = "accept on " + wait.where + ": ";
   if (wait.lost_ns != 0) {
-    return begin + "this host has lost the address, so that no peer can come: was the interface set up anew?";
+    return text + "this host has lost the address, so that no peer can come: was the interface set up anew?";
   }
+  const std::string seconds = absl::StrFormat("%.3g s", static_cast<double>(bounds_.no_progress_ns) / kSecond);
   const std::optional<Partial> partial = partial_(wait);
-  if (!partial.has_value() && wait.incomplete_ns != 0) {
-    return absl::StrFormat("%slanes from %s have come, never all of a connection, and no more for %s. %s", begin,
-                           wait.latest.ToString(), seconds, kAdvice);
+  const std::string from = (partial.has_value() ? partial->peer : wait.latest).ToString();
+  if (!partial.has_value() && wait.incomplete_ns == 0) {
+    return text + "no peer has come for " + seconds + ". It may be late only. " + kAdvice;
   }
   if (!partial.has_value()) {
-    return begin + "no peer has come for " + seconds + ". It may be late only. " + kAdvice;
+    absl::StrAppend(&text, "lanes from ", from, " have come, never all of a connection, and no more for ", seconds);
+  } else if (partial->present < partial->lanes) {
+    absl::StrAppend(&text, partial->present, " of ", Counted(static_cast<int64_t>(partial->lanes), "lane"), " from ",
+                    from, " have come, and no more for ", seconds);
+  } else {
+    text += partial->lanes == 1 ? absl::StrFormat("the only lane from %s has come", from)
+                                : absl::StrFormat("all %d lanes from %s have come", partial->lanes, from);
+    if (partial->whole) {
+      return absl::StrCat(text, ", and the dialler has not said for ", seconds, " that it has every answer. Is its ",
+                          "process stopped, or does something keep packets back?");
+    }
+    absl::StrAppend(&text, ", and no health socket, for ", seconds);
   }
-  const std::string from = partial->peer.ToString();
-  const std::string all = partial->lanes == 1 ? absl::StrFormat("the only lane from %s has come", from)
-                                              : absl::StrFormat("all %d lanes from %s have come", partial->lanes, from);
-  if (partial->whole) {
-    return absl::StrFormat(
-        "%s%s, and the dialler has not said for %s that it has every answer. Is its process "
-        "stopped, or does something keep packets back?",
-        begin, all, seconds);
-  }
-  if (partial->present == partial->lanes) {
-    return absl::StrFormat("%s%s, and no health socket, for %s. %s", begin, all, seconds, kAdvice);
-  }
-  return absl::StrFormat("%s%d of %s from %s have come, and no more for %s. %s", begin, partial->present,
-                         Counted(static_cast<int64_t>(partial->lanes), "lane"), from, seconds, kAdvice);
+  return absl::StrCat(text, ". ", kAdvice);
 }
 
 void AcceptWatch::GiveUpInLoop(AcceptWait* wait, const std::string& why) {

@@ -17,9 +17,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "common/address.h"
 #include "common/mutex.h"
@@ -45,6 +46,7 @@ struct AcceptWait {
   SocketAddress latest;       // where that lane came from
   int64_t incomplete_ns = 0;  // since when lanes have arrived without a whole connection; 0: there are none
   int64_t lost_ns = 0;        // since when this host has had none of the addresses; 0: it has one
+  Reactor::TimerId timer{0, 0};
 };
 
 class AcceptWatch {
@@ -60,7 +62,12 @@ class AcceptWatch {
   using FindAddresses = std::function<std::vector<SocketAddress>()>;
 
   // `partial` returns the incomplete connection with the most lanes, `addresses` the addresses of this host.
-  AcceptWatch(Reactor* reactor, const AcceptBounds& bounds, FindPartial partial, FindAddresses addresses);
+  AcceptWatch(Reactor* reactor, const AcceptBounds& bounds, FindPartial partial, FindAddresses addresses)
+      : reactor_(reactor),
+        bounds_(bounds),
+        partial_(std::move(partial)),
+        find_addresses_(std::move(addresses)),
+        log_(reactor) {}
 
   // Call this each time accept finds no connection.
   void Waits(const std::shared_ptr<AcceptWait>& wait);
@@ -74,12 +81,6 @@ class AcceptWatch {
   static absl::Status Failure(AcceptWait* wait);
 
  private:
-  struct Watched {
-    std::shared_ptr<AcceptWait> wait;
-    Reactor::TimerId timer;
-  };
-
-  void WatchInLoop(const std::shared_ptr<AcceptWait>& wait);
   // The time until the next check.
   int64_t LookAfterNs(const AcceptWait& wait) const;
   // Checks the wait, and may end it. Returns the time until the next check.
@@ -98,7 +99,7 @@ class AcceptWatch {
 
   // In the reactor.
   DialLog log_;
-  absl::flat_hash_map<AcceptWait*, Watched> watched_;
+  absl::flat_hash_set<std::shared_ptr<AcceptWait>> watched_;
   std::vector<SocketAddress> addresses_;  // of this host
   int64_t addresses_ns_ = 0;              // when they were read; 0: never
   bool closed_ = false;

@@ -1,5 +1,6 @@
 #include "net_socket/connect/acceptor.h"
 
+#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -14,10 +15,10 @@
 #include "common/log.h"
 #include "common/random.h"
 #include "common/socket.h"
+#include "common/status.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
 #include "net_socket/connect/health_dial.h"
-#include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/lane_socket.h"
@@ -26,6 +27,14 @@
 
 namespace tcpx {
 namespace {
+
+// Accepted at once, before others get their turn.
+constexpr int kPortion = 64;
+// With no descriptor left, the listener pauses this long instead of spinning on its backlog.
+constexpr int64_t kPauseNs = 100 * kMillisecond;
+constexpr int64_t kWarnAgainNs = 60 * kSecond;
+
+bool IsLimit(int err) { return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS; }
 
 // Null: `local` is an address that the device did not have when it was found.
 const Nic* FindNic(const Device& device, const SocketAddress& local) {
@@ -52,6 +61,76 @@ void LogAccepted(Listening* listening, const std::string& line) {
 
 }  // namespace
 
+// One listening socket. It accepts in portions, one in each turn of the loop: other sockets of the reactor get theirs,
+// and a backlog that strangers fill is emptied, since a peer that finds it full comes again after a second. At the
+// descriptor limit a socket that has not said its hello makes room; where there is none, the listener pauses instead of
+// spinning. One that something else shut down (ss -K ends listening sockets too) is left alone: epoll would report it
+// for ever.
+class Acceptor::Listener final : public Reactor::Handler {
+ public:
+  Listener(Runtime* runtime, PendingHellos* hellos, OwnedFd fd)
+      : runtime_(runtime), hellos_(hellos), fd_(std::move(fd)) {}
+
+  void StartInLoop() {
+    const absl::Status watched = runtime_->reactor.WatchInLoop(fd_.get(), EPOLLIN, this);
+    if (!watched.ok()) TCPX_WARN("the listening socket can't be watched: %s", watched.message());
+  }
+  void OnEvents(uint32_t) override {
+    if (!goes_on_) AcceptSome();
+  }
+  void StopInLoop() {
+    runtime_->reactor.CancelTimerInLoop(pause_timer_);
+    runtime_->reactor.UnwatchInLoop(fd_.get());
+  }
+
+ private:
+  void AcceptSome() {
+    goes_on_ = false;
+    for (int i = 0; i < kPortion; ++i) {
+      sockaddr_storage from{};
+      socklen_t length = sizeof(from);
+      auto* generic = reinterpret_cast<sockaddr*>(&from);
+      OwnedFd fd(accept4(fd_.get(), generic, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!fd.valid()) {
+        const int err = errno;
+        if (IsLimit(err)) LimitReached(err);
+        if (err == EINVAL) WasShutDown();  // accept(2): the socket no longer listens.
+        return;  // EAGAIN, or a dialler that has gone already: the next event brings the rest.
+      }
+      hellos_->AddInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));
+    }
+    goes_on_ = true;
+    runtime_->reactor.Post([self = tie_.To(this)] { self.With([](Listener* listener) { listener->AcceptSome(); }); });
+  }
+
+  void LimitReached(int err) {
+    const int64_t now = MonotonicNanos();
+    if (warned_ns_ == 0 || now - warned_ns_ >= kWarnAgainNs) {
+      TCPX_WARN("accept: %s; new connections wait. Raise the limit of open files (ulimit -n)", ErrnoText(err));
+      warned_ns_ = now;
+    }
+    if (hellos_->MakeRoomInLoop()) return;
+    runtime_->reactor.ChangeInLoop(fd_.get(), 0);
+    const auto go_on = [this] { runtime_->reactor.ChangeInLoop(fd_.get(), EPOLLIN); };
+    pause_timer_ = runtime_->reactor.AddTimerInLoop(now + kPauseNs, go_on);
+  }
+
+  void WasShutDown() {
+    StopInLoop();
+    TCPX_WARN(
+        "something outside the plugin shut down its listening socket (ss -K?): no peer can connect to it any more, "
+        "and no lost lane can be resumed through it. Restart the job");
+  }
+
+  Runtime* const runtime_;
+  PendingHellos* const hellos_;
+  OwnedFd fd_;
+  Tie tie_;
+  bool goes_on_ = false;   // with the next turn
+  int64_t warned_ns_ = 0;  // 0: not yet
+  Reactor::TimerId pause_timer_{0, 0};
+};
+
 Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
     : runtime_(runtime),
       accept_watch_(
@@ -61,25 +140,11 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
       hellos_(
           runtime, secret, &rejected_, [this](const Hello& hello) { return KnowsInLoop(hello); },
           [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }),
-      resumed_(std::make_unique<ResumedLanes>(
-          runtime, &hellos_,
-          [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
+      resumed_(runtime, &hellos_,
+               [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); }),
       pending_(runtime, &accept_watch_, &rejected_,
                [this](const ConnectionId& id, PendingConnection* pending) { HandOutInLoop(id, pending); }) {
   runtime_->health.ReportDeathsTo([this](uint64_t tag, bool waits) { pending_.HealthDiedInLoop(tag, waits); });
-}
-
-Acceptor::~Acceptor() = default;
-
-void Acceptor::Watch(OwnedFd fd) {
-  auto listener =
-      std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(runtime_, &hellos_, std::move(fd)));
-  runtime_->reactor.Post([this, listener] {
-    Listener* raw = listener->get();
-    listeners_.push_back(std::move(*listener));
-    absl::Status watched = runtime_->reactor.WatchInLoop(raw->fd(), EPOLLIN, raw);
-    if (!watched.ok()) TCPX_WARN("the listening socket can't be watched: %s", watched.message());
-  });
 }
 
 absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, std::shared_ptr<Listening> listening,
@@ -93,7 +158,13 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
     std::vector<OwnedFd> fds;
     auto addresses = OpenListeners(device, runtime_->options.port_range, &fds);
     if (!addresses.ok()) return addresses.status();
-    for (OwnedFd& fd : fds) Watch(std::move(fd));
+    for (OwnedFd& fd : fds) {
+      const auto listener = std::make_shared<Listener>(runtime_, &hellos_, std::move(fd));
+      runtime_->reactor.Post([this, listener] {
+        listeners_.push_back(listener);
+        listener->StartInLoop();
+      });
+    }
     known = listen_addresses_.emplace(device.index, *std::move(addresses)).first;
   }
   ListensOn(known->second, listening.get(), handle);
@@ -140,12 +211,12 @@ void Acceptor::CloseListen(const std::shared_ptr<Listening>& listening) {
 
 void Acceptor::Close() {
   runtime_->reactor.RunSync([this] {
-    for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
+    for (const auto& listener : listeners_) listener->StopInLoop();
     listeners_.clear();
     runtime_->health.ReportDeathsTo(nullptr);
     hellos_.CloseInLoop();
     accept_watch_.CloseInLoop();
-    resumed_->CloseInLoop();
+    resumed_.CloseInLoop();
     rejected_.CloseInLoop();
     pending_.CloseInLoop();
   });
@@ -159,11 +230,11 @@ std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
 
 // A stranger without such a ticket costs only this.
 bool Acceptor::KnowsInLoop(const Hello& hello) {
-  return Find(hello.ticket) != nullptr || resumed_->KnownInLoop(hello) != nullptr;
+  return Find(hello.ticket) != nullptr || resumed_.KnownInLoop(hello) != nullptr;
 }
 
 HelloStatus Acceptor::AdmitInLoop(const Hello& hello, const SocketAddress& from, PendingConnection** out) {
-  std::shared_ptr<Listening> listening = Find(hello.ticket);
+  const std::shared_ptr<Listening> listening = Find(hello.ticket);
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
   if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
@@ -204,7 +275,7 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello, const Device* d
 void Acceptor::HelloInLoop(HelloSocket socket) {
   if (HasEnded(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
   const Hello& hello = socket.hello();
-  if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_->HelloInLoop(std::move(socket));
+  if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_.HelloInLoop(std::move(socket));
   PendingConnection* pending = nullptr;
   Answer answer;
   const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureHealHealth | kFeaturePilot : 0;
@@ -218,8 +289,8 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   LaneSocket lane;
   if (answer.status == HelloStatus::kAccepted) {
     const std::shared_ptr<Listening> listening = Find(hello.ticket);
-    lane = ConfigureInLoop(socket.fd.get(), hello,
-                           listening == nullptr ? resumed_->KnownInLoop(hello) : listening->opened);
+    lane =
+        ConfigureInLoop(socket.fd.get(), hello, listening == nullptr ? resumed_.KnownInLoop(hello) : listening->opened);
     // Before the answer: what is said on the old one after it would be lost.
     if (hello.kind == HelloKind::kHealth) runtime_->health.LetGoInLoop(HealthTag(hello.connection_id));
   }
@@ -241,7 +312,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   ConnectionSetup setup;
   setup.runtime = runtime_;
   setup.communicator = of->communicator;
-  setup.device = of->device;
+  setup.device = of->opened->index;
   setup.connection_id = id;
   setup.lanes = pending->TakeLanes();
   setup.taken_lanes = runtime_->lane_budget->Take(static_cast<int>(setup.lanes.size()) - 1);
@@ -255,16 +326,14 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   setup.piloted =
       heals && (pending->hello().features & kFeaturePilot) != 0 && LanesMayBePiloted(static_cast<int>(lanes));
   if (setup.piloted) setup.lanes.resize(kLanesPilotedMax);
-  const size_t lanes_max = setup.lanes.size();
-  Ready ready;
-  ready.id = id;
-  ready.established = pending->speaks();
-  ready.place = std::move(pending->place);
-  ready.line = LineOf(setup, lanes, pending->hello().traffic_class);
+  ResumedLanes::End end{of->ticket, of->opened, lanes, pending_.MayOpen(pending->place),
+                        std::vector<uint32_t>(setup.lanes.size())};
+  Ready ready{id, nullptr, pending->speaks(), LineOf(setup, lanes, pending->hello().traffic_class),
+              std::move(pending->place)};
   ready.comm = std::make_unique<ReceiveComm>(std::move(setup));
   ready.comm->WatchInLoop();
-  of->connections[id] = ready.comm->taker();
-  if (heals) resumed_->EnterInLoop(id, *of, {lanes, lanes_max, pending_.MayOpen(ready.place)}, ready.comm->taker());
+  of->connections[id] = end.taker = ready.comm->taker();
+  if (heals) resumed_.EnterInLoop(id, std::move(end));
   {
     MutexLock lock(of->mutex);
     if (!of->closed) {

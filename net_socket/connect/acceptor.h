@@ -18,22 +18,19 @@
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "net_socket/connect/accept_watch.h"
-#include "net_socket/connect/listener.h"
 #include "net_socket/connect/listening.h"
 #include "net_socket/connect/pending_connections.h"
 #include "net_socket/connect/pending_hello.h"
 #include "net_socket/connect/rejected_peers.h"
+#include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/device.h"
 
 namespace tcpx {
-
-class ResumedLanes;
 
 class Acceptor {
  public:
   // `secret`: null where none is shared.
   Acceptor(Runtime* runtime, const Secret* secret);
-  ~Acceptor();
 
   // Opens the device's socket with its first listen. *handle is what the peers need. `listening` says whose it is.
   absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, std::shared_ptr<Listening> listening,
@@ -46,7 +43,8 @@ class Acceptor {
   void Close();
 
  private:
-  void Watch(OwnedFd fd);
+  class Listener;
+
   // All of the lane but its descriptor.
   LaneSocket ConfigureInLoop(int fd, const Hello& hello, const Device* device);
   void HelloInLoop(HelloSocket socket);
@@ -68,8 +66,8 @@ class Acceptor {
   // In the reactor.
   RejectedPeers rejected_;
   PendingHellos hellos_;
-  const std::unique_ptr<ResumedLanes> resumed_;
-  std::vector<std::unique_ptr<Listener>> listeners_;
+  ResumedLanes resumed_;
+  std::vector<std::shared_ptr<Listener>> listeners_;
   PendingConnections pending_;
 };
 

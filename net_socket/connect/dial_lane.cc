@@ -69,12 +69,10 @@ void DialLane::DialAt(int64_t at_ns) {
 void DialLane::TryWay() {
   MoveTo(DialStep::kDialling);
   auto fd = ways_.Open();
-  absl::Status opened = fd.status();
-  if (opened.ok()) {
-    fd_ = *std::move(fd);
-    opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
-  }
-  if (!opened.ok()) return NextWay(opened);
+  if (!fd.ok()) return NextWay(fd.status());
+  fd_ = *std::move(fd);
+  const absl::Status watched = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
+  if (!watched.ok()) return NextWay(watched);
   SetDeadline(dialling_->tries_on ? tuning::kWayNs
                                   : ways_.PatienceNs(options().hello_timeout_ns, turned_, OtherAddress() != nullptr));
 }
@@ -95,13 +93,9 @@ void DialLane::NextWay(const absl::Status& why) {
 }
 
 void DialLane::OnEvents(uint32_t) {
-  if (step_ == DialStep::kDialling) {
-    Dialled();
-  } else if (step_ == DialStep::kHello) {
-    ReadAnswer();
-  } else if (step_ == DialStep::kAnswered) {
-    (void)StillUpInLoop();
-  }
+  if (step_ == DialStep::kDialling) return Dialled();
+  if (step_ == DialStep::kHello) return ReadAnswer();
+  (void)StillUpInLoop();
 }
 
 bool DialLane::StillUpInLoop() {
@@ -140,7 +134,6 @@ Hello DialLane::MakeHello() const {
   hello.express_bytes = static_cast<uint32_t>(options().express_bytes);
   hello.traffic_class = request.path.traffic_class;
   hello.attempt = hellos_;
-  owner_->Complete(&hello);
   return hello;
 }
 
@@ -148,13 +141,13 @@ void DialLane::Dialled() {
   const int err = TakeSocketError(fd_.get());
   if (err != 0) {
     const absl::Status failed = ways_.Ended(err);
-    if (err == ECONNREFUSED && owner_->RefusalIsFinal()) return GiveUp(failed, true);
-    err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // A peer that refuses is found.
-    return;
+    if (err != ECONNREFUSED) return NextWay(failed);
+    return owner_->RefusalIsFinal() ? GiveUp(failed, true) : Retry(failed);  // A peer that refuses is found.
   }
   ways_.Found();
-  if (!owner_->Connected()) return Halt();
-  handshake_.emplace(MakeHello(), dialling_->secret);
+  Hello hello = MakeHello();
+  if (!owner_->Connected(*this, &hello)) return Halt();
+  handshake_.emplace(hello, dialling_->secret);
   ++hellos_;
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
@@ -173,26 +166,16 @@ bool DialLane::Speak() {
 
 // All that has come: a deadline that is due after this must find nothing unread.
 void DialLane::ReadAnswer() {
-  while (step_ == DialStep::kHello && ReadSome()) {
+  while (step_ == DialStep::kHello) {
+    const ssize_t got = recv(fd_.get(), handshake_->room(), handshake_->wants(), MSG_DONTWAIT);
+    if (got < 0 && IsTransientErrno(errno)) return;
+    if (got < 0) return Retry(ErrnoStatus(errno, "receive of the answer"));
+    if (got == 0) return Retry(absl::UnavailableError("the peer closed the connection during the hello"));
+    handshake_->Took(static_cast<size_t>(got));
+    if (!handshake_->status().ok()) return GiveUp(handshake_->status());
+    if (handshake_->done()) return Answered();
+    if (!Speak()) return;
   }
-}
-
-bool DialLane::ReadSome() {
-  const ssize_t got = recv(fd_.get(), handshake_->room(), handshake_->wants(), MSG_DONTWAIT);
-  if (got < 0 && IsTransientErrno(errno)) return false;
-  if (got <= 0) {
-    Retry(got < 0 ? ErrnoStatus(errno, "receive of the answer")
-                  : absl::UnavailableError("the peer closed the connection during the hello"));
-    return false;
-  }
-  handshake_->Took(static_cast<size_t>(got));
-  if (!handshake_->status().ok()) {
-    GiveUp(handshake_->status());
-    return false;
-  }
-  if (!handshake_->done()) return Speak();
-  Answered();
-  return false;
 }
 
 void DialLane::Answered() {
@@ -221,7 +204,7 @@ void DialLane::Answered() {
   // An end only.
   reactor().ChangeInLoop(fd_.get(), EPOLLRDHUP | EPOLLET);
   MoveTo(DialStep::kAnswered);
-  owner_->LaneAnswered(*this);
+  owner_->LaneAnswered(this);
 }
 
 // An acceptor that was stopped, or that this side let wait too long, has dropped the connection or completed it with
@@ -231,8 +214,6 @@ bool DialLane::Forgotten() const {
   return !dialling_->tries_on && index_ != kHealth && (index_ > 0 || hellos_ > 1) &&
          (status == HelloStatus::kBadLane || status == HelloStatus::kDuplicateLane);
 }
-
-const LanePath* DialLane::OtherAddress() const { return index_ <= 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
 
 bool DialLane::TurnToOther(const absl::Status& why) {
   const LanePath* const other = OtherAddress();

@@ -36,14 +36,6 @@ struct DialRequest {
   PathFacts path;  // of every attempt of every lane, but for family and kind
 };
 
-// What dials for an established connection needs of its request: it may outlive the connection, and keeps neither
-// budget nor communicator.
-inline DialRequest OfEstablished(DialRequest request) {
-  request.taken_lanes.reset();
-  request.communicator.reset();
-  return request;
-}
-
 // What all lanes share that are dialled for one owner.
 struct DialSetup {
   Runtime* runtime = nullptr;
@@ -51,6 +43,15 @@ struct DialSetup {
   DialRequest request;
   ConnectionId id{};
   bool tries_on = false;  // they are dialled, often, until their owner ends that
+
+  // For what dials once the connection is established: it may outlive it, and keeps neither budget nor communicator.
+  DialSetup OfEstablished() const {
+    DialSetup setup = *this;
+    setup.request.taken_lanes.reset();
+    setup.request.communicator.reset();
+    setup.tries_on = true;
+    return setup;
+  }
 };
 
 enum class DialStep { kIdle, kDialling, kHello, kAnswered };
@@ -72,7 +73,7 @@ class DialLane final : public Reactor::Handler {
   class Owner {
    public:
     virtual ~Owner() = default;
-    virtual void LaneAnswered(const DialLane& lane) = 0;
+    virtual void LaneAnswered(DialLane* lane) = 0;
     // Where else a lane may go whose own path fails: lane 0 to the peer's other address, a bulk lane by the path of a
     // lane that is answered, a health socket that is dialled again by another interface; null: nowhere.
     virtual const LanePath* OtherPath(const DialLane& lane) = 0;
@@ -80,10 +81,9 @@ class DialLane final : public Reactor::Handler {
     virtual void BeginAnew(absl::Status why) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
-    // The peer's kernel has answered. False: the socket is no longer wanted, and nothing about it is reported.
-    virtual bool Connected() = 0;
-    // What a lane's hello says otherwise.
-    virtual void Complete(Hello* hello) = 0;
+    // The peer's kernel has answered; *hello is said next. False: the socket is no longer wanted, and nothing about it
+    // is reported.
+    virtual bool Connected(const DialLane& lane, Hello* hello) = 0;
     // True: a peer that refuses a connection is gone for good.
     virtual bool RefusalIsFinal() = 0;
     // A connect has failed, and neither because it was refused nor because there is no route.
@@ -141,13 +141,11 @@ class DialLane final : public Reactor::Handler {
   // False exactly when what is to be said could not be sent; the lane then begins anew.
   bool Speak();
   void ReadAnswer();
-  // True when there may be more.
-  bool ReadSome();
   void Answered();
   bool Forgotten() const;
   void Retry(absl::Status why);
   // Lane 0's other address, or the health socket's other interface, once in each attempt.
-  const LanePath* OtherAddress() const;
+  const LanePath* OtherAddress() const { return index_ <= 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
   bool TurnToOther(const absl::Status& why);
   // A bulk lane goes on by another lane's path, once for each path that was planned.
   bool Detour(const absl::Status& why);

@@ -1,6 +1,5 @@
 #include "net_socket/connect/dial_log.h"
 
-#include <iterator>
 #include <mutex>
 
 #include "common/clock.h"
@@ -15,12 +14,8 @@ constexpr int64_t kNoNewsNs = 60 * kSecond;
 
 bool DialLog::IsNews(const std::string& subject) {
   const int64_t now = MonotonicNanos();
-  for (auto it = said_ns_.begin(); it != said_ns_.end();) {
-    it = now - it->second >= kNoNewsNs ? said_ns_.erase(it) : std::next(it);
-  }
-  const bool news = said_ns_.count(subject) == 0;
-  said_ns_[subject] = now;
-  return news;
+  absl::erase_if(said_ns_, [now](const auto& said) { return now - said.second >= kNoNewsNs; });
+  return said_ns_.insert_or_assign(subject, now).second;
 }
 
 void DialLog::FailedInLoop(const Communicator& communicator, const std::string& why) {

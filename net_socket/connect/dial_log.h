@@ -9,9 +9,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/engine/reactor.h"
 
@@ -30,7 +30,7 @@ class DialLog {
   bool IsNews(const std::string& subject);
 
   Reactor* const reactor_;
-  std::map<std::string, int64_t> said_ns_;  // by subject
+  absl::flat_hash_map<std::string, int64_t> said_ns_;  // by subject
 };
 
 }  // namespace tcpx

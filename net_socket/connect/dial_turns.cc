@@ -1,14 +1,8 @@
 #include "net_socket/connect/dial_turns.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace tcpx {
-
-void DialTurns::AwaitInLoop(const std::string& peer, uint64_t dial, int lanes, std::function<void()> start) {
-  peers_[peer].waiting.push_back({dial, lanes, std::move(start)});
-  ServeInLoop(peer);
-}
 
 void DialTurns::EndedInLoop(const std::string& peer, uint64_t dial) {
   const auto found = peers_.find(peer);
@@ -53,11 +47,6 @@ void DialTurns::ServeInLoop(const std::string& name) {
   } else if (!peer.waiting.empty()) {
     ServeAtInLoop(name, peer.stalled_at_ns);
   }
-}
-
-void DialTurns::CloseInLoop() {
-  for (auto& [name, peer] : peers_) reactor_->CancelTimerInLoop(peer.timer);
-  peers_.clear();
 }
 
 }  // namespace tcpx

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/clock.h"
@@ -32,10 +33,16 @@ class DialTurns {
   explicit DialTurns(Reactor* reactor) : reactor_(reactor) {}
 
   // Calls `start` once it is this dial's turn: at once, or later.
-  void AwaitInLoop(const std::string& peer, uint64_t dial, int lanes, std::function<void()> start);
+  void AwaitInLoop(const std::string& peer, uint64_t dial, int lanes, std::function<void()> start) {
+    peers_[peer].waiting.push_back({dial, lanes, std::move(start)});
+    ServeInLoop(peer);
+  }
   // It has ended, or waits no more. Once that is known: a no-op.
   void EndedInLoop(const std::string& peer, uint64_t dial);
-  void CloseInLoop();
+  void CloseInLoop() {
+    for (auto& [name, peer] : peers_) reactor_->CancelTimerInLoop(peer.timer);
+    peers_.clear();
+  }
 
  private:
   struct Turn {

@@ -34,8 +34,6 @@ const char* WayText(LeaveBy way, bool foreign) {
 
 }  // namespace
 
-bool IsForeign(const LanePath& path) { return path.nic->interface.address.family() != path.peer.family(); }
-
 void DialWays::Begin(const LanePath& path, PathFacts facts) {
   path_ = path;
   same_host_ = facts.same_host;
@@ -66,12 +64,6 @@ absl::StatusOr<OwnedFd> DialWays::Open() {
   if (connect(fd->get(), peer.sockaddr(), peer.length()) == 0 || errno == EINPROGRESS) return fd;
   no_route_ = errno == ENETUNREACH;
   return Ended(errno);
-}
-
-bool DialWays::Next() {
-  if (tried_ + 1 >= profile_.ways.size()) return false;
-  ++tried_;
-  return true;
 }
 
 void DialWays::Found() {

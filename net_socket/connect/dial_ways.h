@@ -22,7 +22,7 @@
 namespace tcpx {
 
 // Its interface has no address of the peer's family.
-bool IsForeign(const LanePath& path);
+inline bool IsForeign(const LanePath& path) { return path.nic->interface.address.family() != path.peer.family(); }
 
 class DialWays {
  public:
@@ -33,7 +33,11 @@ class DialWays {
   // A socket that connects by the current way.
   absl::StatusOr<OwnedFd> Open();
   // Continues with the next way. False: there is none.
-  bool Next();
+  bool Next() {
+    if (tried_ + 1 >= profile_.ways.size()) return false;
+    ++tried_;
+    return true;
+  }
   // The current way has found the peer.
   void Found();
   // What a connect has ended with.

@@ -10,11 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "net_socket/comm/send_comm.h"
@@ -26,6 +26,8 @@ namespace tcpx {
 
 class Dialler {
  public:
+  using Result = absl::StatusOr<std::unique_ptr<SendComm>>;
+
   // `secret`: null where none is shared.
   Dialler(Runtime* runtime, const Secret* secret);
   ~Dialler();
@@ -33,7 +35,7 @@ class Dialler {
   // The key of the new dial; never 0.
   absl::StatusOr<uint64_t> Start(const DialRequest& request);
   // Null: not yet. A result is given once; after it, or an error, the key is unknown.
-  absl::StatusOr<std::unique_ptr<SendComm>> Take(uint64_t key);
+  Result Take(uint64_t key);
   // Gives a dial up; an unknown key is a no-op.
   void Cancel(uint64_t key);
   // Ends everything; the reactor still runs.
@@ -42,18 +44,11 @@ class Dialler {
  private:
   class Dial;
 
-  // What the two sides share of one dial.
-  struct Result {
-    Mutex mutex;
-    bool done TCPX_GUARDED_BY(mutex) = false;
-    absl::Status status TCPX_GUARDED_BY(mutex);
-    std::unique_ptr<SendComm> comm TCPX_GUARDED_BY(mutex);
-  };
-
   Runtime* const runtime_;
   const Secret* const secret_;
   Mutex mutex_;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Result>> results_ TCPX_GUARDED_BY(mutex_);
+  // By key; null: it is being dialled.
+  std::map<uint64_t, Result> results_ TCPX_GUARDED_BY(mutex_);
 
   // In the reactor.
   DialLog log_;

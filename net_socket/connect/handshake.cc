@@ -1,8 +1,5 @@
 #include "net_socket/connect/handshake.h"
 
-#include <cstring>
-
-#include "absl/strings/str_cat.h"
 #include "common/random.h"
 
 namespace tcpx {
@@ -17,42 +14,55 @@ absl::string_view View(const Mac& mac) { return {reinterpret_cast<const char*>(m
 
 }  // namespace
 
-DialHandshake::DialHandshake(Hello hello, const Secret* secret) : secret_(secret) {
+absl::Status Handshake::DrawNonce(std::string* nonce) {
+  if (!Encrypts()) {
+    nonce->resize(kNonceBytes);
+    return FillRandom(&(*nonce)[0], kNonceBytes);
+  }
+  Key32 random;
+  absl::Status filled = FillRandom(random.data(), Key32::size());
+  if (!filled.ok()) return filled;
+  key_ = std::make_unique<EphemeralKey>(random);
+  *nonce = View(key_->public_key());
+  return absl::OkStatus();
+}
+
+bool Handshake::Agree(const char* theirs) {
+  if (!Encrypts()) return true;
+  const std::unique_ptr<EphemeralKey> key = std::move(key_);
+  Key32 shared;
+  if (!key->Agree(theirs, &shared)) return false;
+  schedule_ = std::make_unique<KeySchedule>(secret_->Early(), shared, transcript_);
+  return true;
+}
+
+Mac Handshake::Prove(Side side, absl::string_view answer) const {
+  if (Encrypts()) return schedule_->Finished(side, absl::StrCat(transcript_, answer));
+  return secret_->Sign({side == Side::kDialler ? kDiallerLabel : kAcceptorLabel, transcript_, answer});
+}
+
+void Handshake::MakeSeals(Side own, Side other) {
+  seals_ = secret_->encryption()->Make(suite_, schedule_->TrafficSecret(own, transcript_),
+                                       schedule_->TrafficSecret(other, transcript_));
+}
+
+DialHandshake::DialHandshake(Hello hello, const Secret* secret) : Handshake(secret, kAnswerFixedBytes) {
   hello.features |= kFeatureKnowsEncrypt;
   if (secret != nullptr) hello.features |= kFeatureSecret;
   if (Encrypts()) hello.features |= kFeatureEncrypt | (secret->encryption()->offered() << kFeatureCipherShift);
-  EncodeHello(hello, hello_);
-  said_.assign(hello_, kHelloBytes);
+  transcript_.resize(kHelloBytes);
+  EncodeHello(hello, &transcript_[0]);
+  said_ = transcript_;
 }
-
-std::string DialHandshake::TakeSaid() { return std::exchange(said_, std::string()); }
 
 void DialHandshake::Took(size_t got) {
   have_ += got;
-  if (have_ == until_ && status_.ok()) Advance();
+  if (have_ != until_ || !status_.ok()) return;
+  if (step_ == Step::kFixed) return FixedCame();
+  if (step_ == Step::kNonce) return NonceCame();
+  if (step_ == Step::kNics) return NicsCame();
+  if (step_ == Step::kMac) return MacCame();
 }
-
-void DialHandshake::Advance() {
-  switch (step_) {
-    case Step::kFixed:
-      return FixedCame();
-    case Step::kNonce:
-      return NonceCame();
-    case Step::kNics:
-      return NicsCame();
-    case Step::kMac:
-      return MacCame();
-    case Step::kDone:
-      return;
-  }
-}
-
-void DialHandshake::Await(Step step, size_t bytes) {
-  step_ = step;
-  until_ = have_ + bytes;
-}
-
-void DialHandshake::Fail(std::string why) { status_ = absl::UnavailableError(std::move(why)); }
 
 void DialHandshake::FixedCame() {
   if (const char* wrong = DecodeAnswer(bytes_, &answer_, &nics_)) {
@@ -81,46 +91,16 @@ const char* DialHandshake::TakeChoice() {
   return nullptr;
 }
 
-// nonces_ becomes the transcript.
-bool DialHandshake::Agree() {
-  Key32 random;
-  const absl::Status filled = FillRandom(random.data(), Key32::size());
-  if (!filled.ok()) {
-    status_ = filled;
-    return false;
-  }
-  const EphemeralKey key(random);
-  const absl::string_view challenge(bytes_, kAnswerFixedBytes + kNonceBytes);
-  nonces_ = absl::StrCat(absl::string_view(hello_, kHelloBytes), challenge, View(key.public_key()));
-  Key32 shared;
-  if (!key.Agree(bytes_ + kAnswerFixedBytes, &shared)) {
-    Fail("the answer makes no sense: its public key is none");
-    return false;
-  }
-  schedule_ = std::make_unique<KeySchedule>(secret_->Early(), shared, nonces_);
-  const Mac mac = schedule_->Finished(Side::kDialler, nonces_);
-  said_ = absl::StrCat(View(key.public_key()), View(mac));
-  absl::StrAppend(&nonces_, View(mac));
-  return true;
-}
-
 void DialHandshake::NonceCame() {
-  if (Encrypts()) {
-    if (!Agree()) return;
-    proven_ = true;
-    have_ = 0;
-    return Await(Step::kFixed, kAnswerFixedBytes);
-  }
-  char nonce[kNonceBytes];
-  const absl::Status random = FillRandom(nonce, sizeof(nonce));
-  if (!random.ok()) {
-    status_ = random;
-    return;
-  }
-  nonces_ =
-      absl::StrCat(absl::string_view(bytes_ + kAnswerFixedBytes, kNonceBytes), absl::string_view(nonce, kNonceBytes));
-  const Mac mac = secret_->Sign({kDiallerLabel, absl::string_view(hello_, kHelloBytes), nonces_});
-  said_ = absl::StrCat(absl::string_view(nonce, kNonceBytes), View(mac));
+  std::string nonce;
+  status_ = DrawNonce(&nonce);
+  if (!status_.ok()) return;
+  AddChallenge({bytes_, kAnswerFixedBytes + kNonceBytes});
+  transcript_ += nonce;
+  if (!Agree(bytes_ + kAnswerFixedBytes)) return Fail("the answer makes no sense: its public key is none");
+  const Mac mac = Prove(Side::kDialler);
+  said_ = absl::StrCat(nonce, View(mac));
+  if (Encrypts()) absl::StrAppend(&transcript_, View(mac));
   proven_ = true;
   have_ = 0;
   Await(Step::kFixed, kAnswerFixedBytes);
@@ -144,23 +124,13 @@ void DialHandshake::NicsAreThere() {
 }
 
 void DialHandshake::MacCame() {
-  const absl::string_view answer(bytes_, answer_bytes_);
-  const Mac expected = Encrypts()
-                           ? schedule_->Finished(Side::kAcceptor, absl::StrCat(nonces_, answer))
-                           : secret_->Sign({kAcceptorLabel, absl::string_view(hello_, kHelloBytes), nonces_, answer});
-  if (!Secret::Same(expected, bytes_ + answer_bytes_)) {
-    Fail("the peer did not prove the shared secret: give all ranks the same TCPX_SECRET_FILE");
-    return;
+  if (!Secret::Same(Prove(Side::kAcceptor, {bytes_, answer_bytes_}), bytes_ + answer_bytes_)) {
+    return Fail("the peer did not prove the shared secret: give all ranks the same TCPX_SECRET_FILE");
   }
-  if (Encrypts()) {
-    seals_ = secret_->encryption()->Make(suite_, schedule_->TrafficSecret(Side::kDialler, nonces_),
-                                         schedule_->TrafficSecret(Side::kAcceptor, nonces_));
-    schedule_ = nullptr;
-  }
+  if (Encrypts()) MakeSeals(Side::kDialler, Side::kAcceptor);
+  schedule_ = nullptr;
   step_ = Step::kDone;
 }
-
-std::string AcceptHandshake::TakeSaid() { return std::exchange(said_, std::string()); }
 
 void AcceptHandshake::Took(size_t got) {
   have_ += got;
@@ -169,11 +139,6 @@ void AcceptHandshake::Took(size_t got) {
   } else if (have_ == until_) {
     challenged_ ? ProofCame() : HelloCame();
   }
-}
-
-void AcceptHandshake::Refuse(HelloStatus why) {
-  refusal_ = why;
-  state_ = State::kRefused;
 }
 
 void AcceptHandshake::HelloCame() {
@@ -190,22 +155,21 @@ void AcceptHandshake::HelloCame() {
   if (Encrypts() && known_ != nullptr && !(*known_)(hello_)) {
     return Refuse(hello_.kind == HelloKind::kResume ? HelloStatus::kGone : HelloStatus::kUnknownTicket);
   }
+  Challenge();
+}
+
+void AcceptHandshake::Challenge() {
+  std::string nonce;
+  if (!DrawNonce(&nonce).ok()) return Refuse(HelloStatus::kBusy);
   Answer challenge;
   challenge.status = HelloStatus::kProve;
   challenge.features = kFeatureSecret;
-  if (Encrypts()) {
-    Key32 random;
-    if (!FillRandom(random.data(), Key32::size()).ok()) return Refuse(HelloStatus::kBusy);
-    key_ = std::make_unique<EphemeralKey>(random);
-    std::memcpy(nonces_.data(), key_->public_key().data(), kNonceBytes);
-    challenge.features |= kFeatureEncrypt | (Encryption::Bit(suite_) << kFeatureCipherShift);
-  } else if (!FillRandom(nonces_.data(), kNonceBytes).ok()) {
-    return Refuse(HelloStatus::kBusy);
-  }
+  if (Encrypts()) challenge.features |= kFeatureEncrypt | (Encryption::Bit(suite_) << kFeatureCipherShift);
   said_.resize(kAnswerFixedBytes);
   EncodeAnswer(challenge, &said_[0]);
-  said_.append(nonces_.data(), kNonceBytes);
-  if (Encrypts()) transcript_ = absl::StrCat(hello_bytes(), said_);
+  said_ += nonce;
+  transcript_.assign(bytes_, kHelloBytes);
+  AddChallenge(said_);
   challenged_ = true;
   until_ += kProofBytes;
 }
@@ -218,28 +182,15 @@ HelloStatus AcceptHandshake::CheckEncryption() {
   return secret_->encryption()->Choose(offered, &suite_) ? HelloStatus::kAccepted : HelloStatus::kNoCipher;
 }
 
-void AcceptHandshake::KeyCame(const char* proof) {
-  Key32 shared;
-  if (!key_->Agree(proof, &shared)) return Refuse(HelloStatus::kSecretWrong);
-  absl::StrAppend(&transcript_, absl::string_view(proof, kNonceBytes));
-  schedule_ = std::make_unique<KeySchedule>(secret_->Early(), shared, transcript_);
-  key_ = nullptr;
-  if (!Secret::Same(schedule_->Finished(Side::kDialler, transcript_), proof + kNonceBytes)) {
-    return Refuse(HelloStatus::kSecretWrong);
-  }
-  absl::StrAppend(&transcript_, absl::string_view(proof + kNonceBytes, kMacBytes));
-  seals_ = secret_->encryption()->Make(suite_, schedule_->TrafficSecret(Side::kAcceptor, transcript_),
-                                       schedule_->TrafficSecret(Side::kDialler, transcript_));
-  state_ = State::kGreeted;
-}
-
 void AcceptHandshake::ProofCame() {
-  const char* proof = bytes_ + kHelloBytes;
-  if (Encrypts()) return KeyCame(proof);
-  std::memcpy(nonces_.data() + kNonceBytes, proof, kNonceBytes);
-  const absl::string_view nonces(nonces_.data(), nonces_.size());
-  if (!Secret::Same(secret_->Sign({kDiallerLabel, hello_bytes(), nonces}), proof + kNonceBytes))
-    return Refuse(HelloStatus::kSecretWrong);
+  const char* const nonce = bytes_ + kHelloBytes;
+  const char* const mac = nonce + kNonceBytes;
+  transcript_.append(nonce, kNonceBytes);
+  if (!Agree(nonce) || !Secret::Same(Prove(Side::kDialler), mac)) return Refuse(HelloStatus::kSecretWrong);
+  if (Encrypts()) {
+    transcript_.append(mac, kMacBytes);
+    MakeSeals(Side::kAcceptor, Side::kDialler);
+  }
   state_ = State::kGreeted;
 }
 
@@ -252,12 +203,7 @@ std::string AcceptHandshake::Encode(Answer answer) const {
   if (older && answer.status == HelloStatus::kEncryptMissing) answer.status = HelloStatus::kWrongVersion;
   std::string bytes(kAnswerBytesMax, '\0');
   bytes.resize(EncodeAnswer(answer, &bytes[0]));
-  if (!proves) return bytes;
-  if (Encrypts()) {
-    return absl::StrCat(bytes, View(schedule_->Finished(Side::kAcceptor, absl::StrCat(transcript_, bytes))));
-  }
-  const absl::string_view nonces(nonces_.data(), nonces_.size());
-  return absl::StrCat(bytes, View(secret_->Sign({kAcceptorLabel, hello_bytes(), nonces, bytes})));
+  return proves ? absl::StrCat(bytes, View(Prove(Side::kAcceptor, bytes))) : bytes;
 }
 
 }  // namespace tcpx

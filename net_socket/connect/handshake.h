@@ -19,7 +19,6 @@
 // Errors:  as the accessors say. Every byte that comes in is hostile.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -27,6 +26,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "net_socket/connect/secret.h"
 #include "net_socket/message/wire.h"
@@ -34,16 +34,51 @@
 
 namespace tcpx {
 
-// The dialler's side.
-class DialHandshake {
+// What both sides have.
+class Handshake {
  public:
-  // `secret`: null where there is none.
+  // What is heard may then cost a key, or an agreement.
+  bool Encrypts() const { return secret_ != nullptr && secret_->encryption() != nullptr; }
+  // What is to be sent next; empty: nothing. Taken once.
+  std::string TakeSaid() { return std::exchange(said_, std::string()); }
+  size_t wants() const { return until_ - have_; }
+  // Once done, or greeted: what seals the socket after the answer, given once; empty where nothing is encrypted.
+  Seals TakeSeals() { return std::move(seals_); }
+
+ protected:
+  // `secret`: null where there is none. `wants`: bytes of what comes first.
+  Handshake(const Secret* secret, size_t wants) : secret_(secret), until_(wants) {}
+
+  // Where it is encrypted, the nonce is the public half of a key, which is kept for Agree.
+  absl::Status DrawNonce(std::string* nonce);
+  void AddChallenge(absl::string_view challenge) {
+    absl::StrAppend(&transcript_, Encrypts() ? challenge : challenge.substr(kAnswerFixedBytes));
+  }
+  // Both nonces are in the transcript. False: `theirs` is no public key.
+  bool Agree(const char* theirs);
+  // What proves that `side` has the secret, and has said or heard the transcript and `answer`.
+  Mac Prove(Side side, absl::string_view answer = "") const;
+  // The dialler's proof is in the transcript.
+  void MakeSeals(Side own, Side other);
+
+  const Secret* const secret_;
+  CipherSuite suite_ = CipherSuite::kAes128Ocb;
+  // What is proven: the hello, the challenge (in the clear its nonce alone), the dialler's nonce and, where it is
+  // encrypted, its proof.
+  std::string transcript_;
+  std::unique_ptr<EphemeralKey> key_;
+  std::unique_ptr<KeySchedule> schedule_;
+  Seals seals_;
+  std::string said_;
+  size_t have_ = 0;
+  size_t until_;
+};
+
+class DialHandshake : public Handshake {
+ public:
   DialHandshake(Hello hello, const Secret* secret);
 
-  // What is to be sent next; empty: nothing. Taken once.
-  std::string TakeSaid();
   char* room() { return bytes_ + have_; }
-  size_t wants() const { return until_ - have_; }
   // `got` bytes have come into the room.
   void Took(size_t got);
 
@@ -52,55 +87,43 @@ class DialHandshake {
   // OK until something came that no honest peer with the same secret says.
   const absl::Status& status() const { return status_; }
   const Answer& answer() const { return answer_; }
-  // Once done: what seals the socket, given once; empty where nothing is encrypted.
-  Seals TakeSeals() { return std::move(seals_); }
 
  private:
   enum class Step { kFixed, kNonce, kNics, kMac, kDone };
 
-  void Advance();
   void FixedCame();
   // What is wrong with the cipher that was chosen; null: nothing.
   const char* TakeChoice();
-  bool Encrypts() const { return secret_ != nullptr && secret_->encryption() != nullptr; }
   void NonceCame();
-  bool Agree();
   void NicsCame();
   void MacCame();
-  void Await(Step step, size_t bytes);
+  void Await(Step step, size_t bytes) {
+    step_ = step;
+    until_ = have_ + bytes;
+  }
   void NicsAreThere();
-  void Fail(std::string why);
+  void Fail(std::string why) { status_ = absl::UnavailableError(std::move(why)); }
 
-  const Secret* const secret_;
-  char hello_[kHelloBytes];
-  std::string said_;
   Step step_ = Step::kFixed;
   absl::Status status_;
   Answer answer_;
   int nics_ = 0;
-  bool proven_ = false;  // ourselves
-  std::string nonces_;   // of the acceptor and of us; where it is encrypted all that was said up to our proof
-  CipherSuite suite_ = CipherSuite::kAes128Ocb;
-  std::unique_ptr<KeySchedule> schedule_;
-  Seals seals_;
+  bool proven_ = false;      // ourselves
   size_t answer_bytes_ = 0;  // of bytes_
-  size_t have_ = 0;
-  size_t until_ = kAnswerFixedBytes;
   char bytes_[kAnswerBytesMax + kMacBytes];
 };
 
 // The acceptor's side, until its answer.
-class AcceptHandshake {
+class AcceptHandshake : public Handshake {
  public:
   // Whether a hello has a ticket that is open.
   using Known = std::function<bool(const Hello&)>;
 
   // `known`: asked before a key is made; null: everybody gets one.
-  explicit AcceptHandshake(const Secret* secret, const Known* known = nullptr) : secret_(secret), known_(known) {}
+  explicit AcceptHandshake(const Secret* secret, const Known* known = nullptr)
+      : Handshake(secret, kHelloBytes), known_(known) {}
 
-  std::string TakeSaid();
   char* room() { return bytes_ + have_; }
-  size_t wants() const { return until_ - have_; }
   void Took(size_t got);
 
   enum class State {
@@ -110,42 +133,29 @@ class AcceptHandshake {
     kGreeted,  // the hello is whole and, with a secret, proven; it is to be answered
   };
   State state() const { return state_; }
-  // What comes next may cost a key, or an agreement.
-  bool MakesKeys() const { return Encrypts(); }
   bool nothing_came() const { return have_ == 0; }
   HelloStatus refusal() const { return refusal_; }
   const Hello& hello() const { return hello_; }
 
   // The answer's bytes, and its MAC where it accepts with a secret. A status that is local is said as kBusy.
   std::string Encode(Answer answer) const;
-  // Once greeted: what seals the socket after the answer, given once; empty where nothing is encrypted.
-  Seals TakeSeals() { return std::move(seals_); }
 
  private:
   void HelloCame();
   // Why the hello's idea of encryption is refused; kAccepted: it is not.
   HelloStatus CheckEncryption();
+  void Challenge();
   void ProofCame();
-  void KeyCame(const char* proof);
-  bool Encrypts() const { return secret_ != nullptr && secret_->encryption() != nullptr; }
-  void Refuse(HelloStatus why);
-  absl::string_view hello_bytes() const { return {bytes_, kHelloBytes}; }
+  void Refuse(HelloStatus why) {
+    refusal_ = why;
+    state_ = State::kRefused;
+  }
 
-  const Secret* secret_;
-  const Known* known_;
+  const Known* const known_;
   State state_ = State::kReading;
   HelloStatus refusal_ = HelloStatus::kAccepted;
   Hello hello_;
   bool challenged_ = false;
-  std::array<char, 2 * kNonceBytes> nonces_{};  // ours and the dialler's
-  CipherSuite suite_ = CipherSuite::kAes128Ocb;
-  std::unique_ptr<EphemeralKey> key_;
-  std::string transcript_;  // of what is encrypted: up to the dialler's proof
-  std::unique_ptr<KeySchedule> schedule_;
-  Seals seals_;
-  std::string said_;
-  size_t have_ = 0;
-  size_t until_ = kHelloBytes;
   char bytes_[kHelloBytes + kProofBytes];
 };
 

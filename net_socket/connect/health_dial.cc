@@ -17,9 +17,7 @@ HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
   return settings;
 }
 
-HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-                       const std::vector<LanePath>& paths)
-    : dialling_{runtime, secret, OfEstablished(std::move(request)), id, true} {
+HealthDial::HealthDial(const DialSetup& setup, const std::vector<LanePath>& paths) : dialling_(setup.OfEstablished()) {
   for (const LanePath& path : paths) {
     const bool known = std::any_of(paths_.begin(), paths_.end(), [&path](auto& had) { return had.nic == path.nic; });
     if (!known) paths_.push_back(path);
@@ -54,7 +52,7 @@ const LanePath* HealthDial::OtherPath(const DialLane& lane) {
   return &paths_[(at + 1) % paths_.size()];
 }
 
-bool HealthDial::Connected() {
+bool HealthDial::Connected(const DialLane&, Hello*) {
   NotRefused();
   gone_ = false;
   beside_ = beside_ || health_->socket().state() == HealthState::kUp;
@@ -77,9 +75,9 @@ void HealthDial::Soon(std::function<void(HealthPeer* health)> function) {
       0, [self = shared_from_this(), health = health_, function = std::move(function)] { function(health.get()); });
 }
 
-void HealthDial::LaneAnswered(const DialLane& lane) {
-  const HealthSettings settings = HealthSettingsFor(dialling_.runtime->options, lane.answer().features);
-  auto socket = std::make_shared<LaneSocket>(lane_->TakeSocket());
+void HealthDial::LaneAnswered(DialLane* lane) {
+  const HealthSettings settings = HealthSettingsFor(dialling_.runtime->options, lane->answer().features);
+  auto socket = std::make_shared<LaneSocket>(lane->TakeSocket());
   Soon([socket, settings](HealthPeer* health) {
     health->UpInLoop(std::move(socket->fd), settings, std::move(socket->seals));
   });

@@ -27,15 +27,14 @@ class HealthDial final : public HealthRedialler,
                          public std::enable_shared_from_this<HealthDial>,
                          private DialLane::Owner {
  public:
-  // `paths`: of the connection's lanes. `secret` null: none is shared.
-  HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-             const std::vector<LanePath>& paths);
+  // `paths`: of the connection's lanes, which were dialled by `setup`.
+  HealthDial(const DialSetup& setup, const std::vector<LanePath>& paths);
 
   void DialInLoop(std::shared_ptr<HealthPeer> health) override;
   void HaltInLoop() override;
 
  private:
-  void LaneAnswered(const DialLane& lane) override;
+  void LaneAnswered(DialLane* lane) override;
   const LanePath* OtherPath(const DialLane& lane) override;
   void BeginAnew(absl::Status why) override { Finish(std::move(why)); }
   void Finish(absl::Status status) override;
@@ -44,8 +43,7 @@ class HealthDial final : public HealthRedialler,
   void NotRefused() override { health_->redials_in_loop().arbiter().NotRefused(); }
   int64_t TakeDialTurn() override;
   void AwaitFirstDial();
-  bool Connected() override;
-  void Complete(Hello*) override {}
+  bool Connected(const DialLane&, Hello*) override;
   // Not at once: the lane is on the stack.
   void Soon(std::function<void(HealthPeer* health)> function);
 

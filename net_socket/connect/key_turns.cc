@@ -34,12 +34,6 @@ void KeyTurns::GiveUpInLoop(const PeerSource& source, Waiter* waiter) {
   circle_.erase(std::find(circle_.begin(), circle_.end(), source));
 }
 
-void KeyTurns::ServeLater() {
-  if (serves_) return;
-  serves_ = true;
-  reactor_->Post([this] { ServeInLoop(); });
-}
-
 void KeyTurns::ServeInLoop() {
   serves_ = false;
   const int64_t until_ns = MonotonicNanos() + kTurnNs;

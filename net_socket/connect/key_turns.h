@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/address.h"
@@ -42,7 +43,9 @@ class KeyTurns {
   void GiveUpInLoop(const PeerSource& source, Waiter* waiter);
 
  private:
-  void ServeLater();
+  void ServeLater() {
+    if (!std::exchange(serves_, true)) reactor_->Post([this] { ServeInLoop(); });
+  }
   void ServeInLoop();
 
   Reactor* const reactor_;

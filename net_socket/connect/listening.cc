@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/log.h"
 #include "common/params.h"
 #include "net_socket/nic/lane_plan.h"
@@ -11,24 +12,6 @@
 
 namespace tcpx {
 namespace {
-
-// The first address, with how many there are of its family, and the first one of the other family.
-void FillAddresses(const std::vector<PeerNic>& nics, Handle* handle) {
-  handle->address = nics.front().address;
-  handle->nics = static_cast<uint16_t>(OfFamily(nics, handle->address.family()).size());
-  handle->other_nics = static_cast<uint16_t>(nics.size() - handle->nics);
-  if (handle->other_nics > 0) handle->other_address = nics[handle->nics].address;
-}
-
-void FillWait(Listening* listening) {
-  AcceptWait& wait = listening->wait;
-  wait.communicator = listening->communicator;
-  for (const PeerNic& nic : listening->nics) {
-    wait.addresses.push_back(nic.address);
-    wait.where += (wait.where.empty() ? "" : ", ") + nic.address.ToString();
-  }
-  wait.where += " (" + listening->opened->name + ")";
-}
 
 absl::Status OpenListener(const Device& device, const Nic& nic, const PortRange& range, std::vector<OwnedFd>* fds,
                           std::vector<PeerNic>* addresses) {
@@ -69,32 +52,38 @@ void ForgetClosed(Listening* listening) {
 absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device, const PortRange& range,
                                                    std::vector<OwnedFd>* fds) {
   std::vector<PeerNic> addresses;
-  for (const Nic& nic : device.nics) {
-    const absl::Status opened = OpenListener(device, nic, range, fds, &addresses);
-    if (!opened.ok()) return opened;
-  }
-  for (const Nic& nic : device.other_nics) {
-    const absl::Status opened = OpenListener(device, nic, range, fds, &addresses);
-    if (opened.ok()) continue;
-    const std::string line =
-        absl::StrCat("device ", device.index, ": ", opened.message(), "; peers get its other addresses");
-    if (range.any()) {
-      TCPX_INFO("%s", line);
-    } else {
-      TCPX_WARN("%s", line);  // What was asked for is not had.
+  for (const std::vector<Nic>* const nics : {&device.nics, &device.other_nics}) {
+    for (const Nic& nic : *nics) {
+      const absl::Status opened = OpenListener(device, nic, range, fds, &addresses);
+      if (opened.ok()) continue;
+      if (nics == &device.nics) return opened;
+      const std::string line =
+          absl::StrCat("device ", device.index, ": ", opened.message(), "; peers get its other addresses");
+      if (range.any()) {
+        TCPX_INFO("%s", line);
+      } else {
+        TCPX_WARN("%s", line);  // What was asked for is not had.
+      }
     }
   }
   return addresses;
 }
 
 void ListensOn(const std::vector<PeerNic>& nics, Listening* listening, Handle* handle) {
-  listening->device = listening->opened->index;
   // One-sided transfers have no grouped receives, and would wait for credits.
   listening->max_receives = listening->communicator->one_sided ? 1 : listening->opened->max_receives;
   listening->nics = nics;
-  FillAddresses(nics, handle);
-  FillWait(listening);
+  AcceptWait& wait = listening->wait;
+  wait.communicator = listening->communicator;
+  for (const PeerNic& nic : nics) wait.addresses.push_back(nic.address);
+  const auto append = [](std::string* text, const SocketAddress& address) { text->append(address.ToString()); };
+  wait.where = absl::StrCat(absl::StrJoin(wait.addresses, ", ", append), " (", listening->opened->name, ")");
   handle->ticket = listening->ticket;
+  // The first address, with how many there are of its family, and the first one of the other family.
+  handle->address = nics.front().address;
+  handle->nics = static_cast<uint16_t>(OfFamily(nics, handle->address.family()).size());
+  handle->other_nics = static_cast<uint16_t>(nics.size() - handle->nics);
+  if (handle->other_nics > 0) handle->other_address = nics[handle->nics].address;
 }
 
 }  // namespace tcpx

@@ -42,8 +42,7 @@ struct Ready {
 struct Listening {
   Ticket ticket{};
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
-  int device = 0;
-  const Device* opened = nullptr;  // `device`, which lives until unload
+  const Device* opened = nullptr;  // lives until unload
   std::vector<PeerNic> nics;       // where the device listens, by all its addresses
   int max_receives = 1;
   AcceptWait wait;

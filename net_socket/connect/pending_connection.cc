@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "common/socket.h"
 
@@ -16,12 +15,7 @@ namespace tcpx {
 class PendingConnection::Lane final : public Reactor::Handler {
  public:
   Lane(PendingConnection* connection, const Hello& hello, LaneSocket socket)
-      : reactor_(connection->reactor_),
-        stirred_(connection->stirred_),
-        id_(hello.connection_id),
-        lane_(hello.lane),
-        attempt_(hello.attempt) {
-    socket_ = std::move(socket);
+      : reactor_(connection->reactor_), stirred_(connection->stirred_), hello_(hello), socket_(std::move(socket)) {
     // Edge-triggered. Only lane 0's dialler has anything to say, and an older one would send what is the comm's.
     const bool speaks = hello.lane == 0 && (hello.features & kFeatureEstablished) != 0;
     const uint32_t events = EPOLLRDHUP | EPOLLET | (speaks ? uint32_t{EPOLLIN} : 0);
@@ -32,28 +26,28 @@ class PendingConnection::Lane final : public Reactor::Handler {
   }
 
   void OnEvents(uint32_t events) override {
-    (*stirred_)(ConnectionId(id_), lane_, (events & ~static_cast<uint32_t>(EPOLLIN)) != 0);
+    (*stirred_)(ConnectionId(hello_.connection_id), hello_.lane, (events & ~static_cast<uint32_t>(EPOLLIN)) != 0);
   }
 
   bool left() const { return HasEnded(socket_.fd.get()); }
-  uint32_t attempt() const { return attempt_; }
+  uint32_t attempt() const { return hello_.attempt; }
   LaneSocket TakeSocket() {
     reactor_->UnwatchInLoop(socket_.fd.get());
     return std::move(socket_);
   }
 
   // No byte after the record is read: it is the comm's.
-  Word Hear() {
+  std::optional<HelloStatus> Hear() {
     const bool sealed = socket_.seals.opener != nullptr;
     const size_t whole = sealed ? sizeof(record_) : kHeaderBytes;
     while (have_ < whole) {
       const ssize_t got = recv(socket_.fd.get(), record_ + have_, whole - have_, MSG_DONTWAIT);
       if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return Word::kAwaited;
+      if (got <= 0) return std::nullopt;
       have_ += static_cast<size_t>(got);
     }
-    if (sealed && !OpenRecord()) return Word::kChanged;
-    return IsEstablished(record_) ? Word::kEstablished : Word::kNonsense;
+    if (sealed && !OpenRecord()) return HelloStatus::kChanged;
+    return IsEstablished(record_) ? HelloStatus::kAccepted : HelloStatus::kForeign;
   }
 
  private:
@@ -69,9 +63,7 @@ class PendingConnection::Lane final : public Reactor::Handler {
 
   Reactor* const reactor_;
   const Stirred* const stirred_;
-  const ConnectionId id_;
-  const size_t lane_;
-  const uint32_t attempt_;
+  const Hello hello_;
   LaneSocket socket_;
   size_t have_ = 0;
   char record_[kHeaderBytes + kSealBytes];
@@ -142,14 +134,12 @@ void PendingConnection::BecomeWhole(const std::shared_ptr<HealthPeer>& health) {
   health_->ExpectInLoop(hello_.connection_id);
 }
 
-PendingConnection::Word PendingConnection::Hear() { return speaks() ? lanes_[0]->Hear() : Word::kEstablished; }
+std::optional<HelloStatus> PendingConnection::Hear() { return speaks() ? lanes_[0]->Hear() : HelloStatus::kAccepted; }
 
 std::vector<LaneSocket> PendingConnection::TakeLanes() {
   std::vector<LaneSocket> sockets;
   for (auto& lane : lanes_) sockets.push_back(lane->TakeSocket());
   return sockets;
 }
-
-std::shared_ptr<HealthPeer> PendingConnection::TakeHealth() { return std::exchange(health_, nullptr); }
 
 }  // namespace tcpx

@@ -1,7 +1,6 @@
 // pending_connection.h: a connection that is being accepted: its lanes, until its dialler says that all of them are up.
 //
-// Purpose: answers complete nothing (README.md): a dialler that knows kFeatureEstablished says kEstablished, as the
-//          first record of lane 0, once it has every answer, and from then on it never begins anew. An older one says
+// Purpose: answers complete nothing, but the dialler's word, kEstablished on lane 0 (README.md). An older dialler says
 //          nothing, and its last lane is taken for the word.
 // States:  lanes are missing, or their health socket -> whole -> established. A lane that ends, or that was dialled
 //          again (Hello::attempt), leaves its place. Once the connection is whole, a lane keeps its place as
@@ -9,12 +8,14 @@
 //          under way.
 // Threads: the reactor.
 // Lifetime: borrows the runtime; `stirred` outlives it. A lane may be destroyed within `stirred`.
-// Errors:  every byte that comes in is hostile: kNonsense.
+// Errors:  every byte that comes in is hostile: Hear.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "net_socket/comm/connection_setup.h"
@@ -30,7 +31,6 @@ class PendingConnection {
  public:
   // The lane has ended, or something has come on lane 0.
   using Stirred = std::function<void(const ConnectionId& id, size_t lane, bool ended)>;
-  enum class Word { kAwaited, kEstablished, kNonsense, kChanged };
 
   // `hello`: the first of its lanes.
   PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello, const Stirred* stirred,
@@ -49,11 +49,11 @@ class PendingConnection {
   bool whole() const { return whole_; }
   // Lane 0 has ended.
   bool first_left() const;
-  // What its dialler has said, once whole.
-  Word Hear();
+  // Once whole: what its dialler has said. kAccepted: that all lanes are up; nullopt: nothing yet; else it is rejected.
+  std::optional<HelloStatus> Hear();
   // The sockets of an established connection, in the order of the lanes, and its health socket.
   std::vector<LaneSocket> TakeLanes();
-  std::shared_ptr<HealthPeer> TakeHealth();
+  std::shared_ptr<HealthPeer> TakeHealth() { return std::exchange(health_, nullptr); }
 
   const std::shared_ptr<Listening>& listening() const { return listening_; }
   const Hello& hello() const { return hello_; }

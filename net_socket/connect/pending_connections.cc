@@ -1,7 +1,6 @@
 #include "net_socket/connect/pending_connections.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
@@ -14,16 +13,9 @@
 
 namespace tcpx {
 
-PendingConnections::PendingConnections(Runtime* runtime, AcceptWatch* watch, RejectedPeers* rejected,
-                                       Established established)
-    : runtime_(runtime),
-      watch_(watch),
-      rejected_(rejected),
-      established_(std::move(established)),
-      stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {}
-
 bool PendingConnections::HasRoomInLoop(int64_t descriptors) const {
-  return unaccepted_.HasRoom(descriptors, runtime_->health.unused_in_loop(), DescriptorLimit());
+  const int64_t limit = DescriptorLimit();  // Negative: unknown.
+  return limit < 0 || *unaccepted_ + runtime_->health.unused_in_loop() + descriptors <= limit / kUnacceptedShare;
 }
 
 bool PendingConnections::HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors) {
@@ -63,13 +55,14 @@ HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const SocketA
   const auto of_tag = by_tag_.find(HealthTag(id));
   if (of_tag != by_tag_.end() && of_tag->second.size() >= kOfOneTagMax) return HelloStatus::kUnaccepted;
   if (listening->free_place == nullptr) listening->free_place = std::make_shared<FreePlace>();
-  const std::shared_ptr<UnacceptedPlace> place = unaccepted_.MakePlace(listening->free_place, id, SourceOf(from));
+  const auto place = std::make_shared<UnacceptedPlace>(unaccepted_, listening->free_place, id, SourceOf(from));
   // For all its lanes and a health socket, so that it completes unless others take the room meanwhile.
   if (!HasRoomForInLoop(place, hello.lanes + 1)) return HelloStatus::kUnaccepted;
   ForgetClosed(listening.get());
   listening->connections[id] = {};
   auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &stirred_, place);
-  AwaitInLoop(id, pending.get());
+  const auto expire = [this, id] { return ExpireInLoop(id); };
+  pending->timer = runtime_->reactor.RepeatDeadlineInLoop(PatienceNs(runtime_->options), expire);
   pending_.emplace(id, std::move(pending));
   by_tag_[HealthTag(id)].insert(id);
   return HelloStatus::kAccepted;
@@ -110,26 +103,19 @@ std::optional<AcceptWatch::Partial> PendingConnections::FindPartialInLoop(const 
   return most;
 }
 
-// False: there is a health socket to come.
-bool PendingConnections::BecomeWholeInLoop(PendingConnection* pending) {
-  std::shared_ptr<HealthPeer> health;
-  if ((pending->hello().features & kFeatureHealth) != 0) {
-    health = runtime_->health.FindAcceptedInLoop(HealthTag(pending->hello().connection_id));
-    if (health == nullptr && !pending->whole()) return false;
-  }
-  pending->BecomeWhole(health);
-  return true;
-}
-
 bool PendingConnections::CompleteInLoop(const ConnectionId& id) {
-  auto found = pending_.find(id);
-  PendingConnection* const waiting = found->second.get();
-  if (waiting->present() < waiting->lanes() || !BecomeWholeInLoop(waiting)) return false;
-  const PendingConnection::Word word = waiting->Hear();
-  if (word == PendingConnection::Word::kAwaited) return false;
-  if (word != PendingConnection::Word::kEstablished) {
-    rejected_->NoteInLoop(word == PendingConnection::Word::kNonsense ? HelloStatus::kForeign : HelloStatus::kChanged,
-                          waiting->from());
+  PendingConnection* const waiting = pending_.find(id)->second.get();
+  if (waiting->present() < waiting->lanes()) return false;
+  std::shared_ptr<HealthPeer> health;
+  if ((waiting->hello().features & kFeatureHealth) != 0) {
+    health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
+    if (health == nullptr && !waiting->whole()) return false;
+  }
+  waiting->BecomeWhole(health);
+  const std::optional<HelloStatus> word = waiting->Hear();
+  if (!word.has_value()) return false;
+  if (*word != HelloStatus::kAccepted) {
+    rejected_->NoteInLoop(*word, waiting->from());
     DropInLoop(id);
     return true;
   }
@@ -138,17 +124,13 @@ bool PendingConnections::CompleteInLoop(const ConnectionId& id) {
   return true;
 }
 
-void PendingConnections::AwaitInLoop(const ConnectionId& id, PendingConnection* pending) {
+int64_t PendingConnections::ExpireInLoop(const ConnectionId& id) {
+  if (CompleteInLoop(id)) return Reactor::kOver;
   const int64_t patience_ns = PatienceNs(runtime_->options);
-  pending->timer = runtime_->reactor.AddDeadlineInLoop(patience_ns, [this, id] { ExpireInLoop(id); });
-}
-
-void PendingConnections::ExpireInLoop(const ConnectionId& id) {
-  if (CompleteInLoop(id)) return;
-  PendingConnection& pending = *pending_.find(id)->second;
   // Its dialler may be stopped, and may have said the word: the end of lane 0 tells that it has not.
-  if (pending.whole()) return AwaitInLoop(id, &pending);
-  CloseLateInLoop(id, PatienceNs(runtime_->options), "");
+  if (pending_.find(id)->second->whole()) return patience_ns;
+  CloseLateInLoop(id, patience_ns, "");
+  return Reactor::kOver;
 }
 
 // Anyone who has a ticket can begin connections: the lines are limited.

@@ -7,10 +7,12 @@
 // Errors:  as answers to the dialler; a connection whose dialler talks nonsense is dropped.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -31,10 +33,15 @@ class PendingConnections {
   // come again and again. A process dials another one with 512 lanes at a time (dial_turns.h).
   static constexpr size_t kOfOneTagMax = 1024;
 
+  // The part of the process's descriptors that all that is not accepted may take (unaccepted.h). Source: chosen, not
+  // measured; sockets of strangers and bulk lanes may take a quarter each, so this leaves the last to the application.
+  static constexpr int64_t kUnacceptedShare = 4;
+
   // It has all that it waits for.
   using Established = std::function<void(const ConnectionId& id, PendingConnection* pending)>;
 
-  PendingConnections(Runtime* runtime, AcceptWatch* watch, RejectedPeers* rejected, Established established);
+  PendingConnections(Runtime* runtime, AcceptWatch* watch, RejectedPeers* rejected, Established established)
+      : runtime_(runtime), watch_(watch), rejected_(rejected), established_(std::move(established)) {}
 
   // Whether the hello's lane may come, to *out. `from`: who says the hello.
   HelloStatus AdmitInLoop(const Hello& hello, const SocketAddress& from, const std::shared_ptr<Listening>& listening,
@@ -56,6 +63,7 @@ class PendingConnections {
   void CloseInLoop();
 
  private:
+  // Whether so many more fit.
   bool HasRoomInLoop(int64_t descriptors) const;
   // May end another connection, which has had the free place for its time.
   bool HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors);
@@ -66,10 +74,8 @@ class PendingConnections {
   void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
   // True exactly when it is no longer pending: it has all that it waits for, or its dialler sends nonsense.
   bool CompleteInLoop(const ConnectionId& id);
-  bool BecomeWholeInLoop(PendingConnection* pending);
-  void AwaitInLoop(const ConnectionId& id, PendingConnection* pending);
-  // It was given time enough.
-  void ExpireInLoop(const ConnectionId& id);
+  // It was given time enough. When to look again.
+  int64_t ExpireInLoop(const ConnectionId& id);
   // `waited_ns`: for what it lacks. `why`: with what else it is closed for, after ", ".
   void CloseLateInLoop(const ConnectionId& id, int64_t waited_ns, const char* why);
   void DropInLoop(const ConnectionId& id);
@@ -79,8 +85,11 @@ class PendingConnections {
   AcceptWatch* const watch_;
   RejectedPeers* const rejected_;
   const Established established_;
-  const PendingConnection::Stirred stirred_;
-  Unaccepted unaccepted_;
+  const PendingConnection::Stirred stirred_ = [this](const ConnectionId& id, size_t lane, bool ended) {
+    LaneStirredInLoop(id, lane, ended);
+  };
+  // Descriptors of those that are not accepted. A place may outlive us.
+  const std::shared_ptr<std::atomic<int64_t>> unaccepted_ = std::make_shared<std::atomic<int64_t>>(0);
   LineLimit late_lines_;  // of what is closed because it lacks something
   absl::flat_hash_map<ConnectionId, std::unique_ptr<PendingConnection>> pending_;
   absl::flat_hash_map<uint64_t, absl::flat_hash_set<ConnectionId>> by_tag_;  // the ids in pending_; none is empty

@@ -26,8 +26,7 @@ constexpr int64_t kScarceNs = kSecond;
 
 size_t RoomForHellos() {
   const long limit = DescriptorLimit();
-  if (limit < 0) return kHellosMax;
-  return static_cast<size_t>(std::clamp(limit / 4, kHellosMin, kHellosMax));
+  return static_cast<size_t>(limit < 0 ? kHellosMax : std::clamp(limit / 4, kHellosMin, kHellosMax));
 }
 
 // The kernel gives the lowest free number: below so high a one everything is taken.
@@ -64,7 +63,7 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
 
   // The kernel has fallen silent about it until it is asked again (EPOLLONESHOT).
   void OnEvents(uint32_t) override {
-    if (!socket.handshake.MakesKeys()) return Hear();
+    if (!socket.handshake.Encrypts()) return Hear();
     waits_ = true;
     hellos_->turns_.AwaitInLoop(source, this);
   }
@@ -90,16 +89,11 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
     if (got < 0 && IsTransientErrno(errno)) return Listen();
     if (got <= 0) return Forget(HelloStatus::kScan);
     socket.handshake.Took(static_cast<size_t>(got));
-    switch (socket.handshake.state()) {
-      case AcceptHandshake::State::kReading:
-        return Speak();
-      case AcceptHandshake::State::kForeign:
-        return Forget(HelloStatus::kForeign);
-      case AcceptHandshake::State::kRefused:
-        return hellos_->RefuseInLoop(this, socket.handshake.refusal());
-      case AcceptHandshake::State::kGreeted:
-        return hellos_->whole_(hellos_->TakeInLoop(this));
-    }
+    const AcceptHandshake::State state = socket.handshake.state();
+    if (state == AcceptHandshake::State::kReading) return Speak();
+    if (state == AcceptHandshake::State::kForeign) return Forget(HelloStatus::kForeign);
+    if (state == AcceptHandshake::State::kGreeted) return hellos_->whole_(hellos_->TakeInLoop(this));
+    hellos_->RefuseInLoop(this, socket.handshake.refusal());
   }
 
   void Speak() {
@@ -112,8 +106,9 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
 
   // A peer that has sent something is neither silent nor a scanner.
   void Forget(HelloStatus why) {
-    const bool unless_begun = why == HelloStatus::kSilent || why == HelloStatus::kScan;
-    hellos_->ForgetInLoop(this, unless_begun && !socket.handshake.nothing_came() ? HelloStatus::kUnfinished : why);
+    const bool begun = !socket.handshake.nothing_came();
+    if (begun && (why == HelloStatus::kSilent || why == HelloStatus::kScan)) why = HelloStatus::kUnfinished;
+    hellos_->rejected_->NoteInLoop(why, hellos_->TakeInLoop(this).from);
   }
 
   PendingHellos* const hellos_;
@@ -162,10 +157,6 @@ HelloSocket PendingHellos::TakeInLoop(PendingHello* hello) {
   if (--crowd->second == 0) crowd_.erase(crowd);
   hellos_.erase(hello->number);
   return socket;
-}
-
-void PendingHellos::ForgetInLoop(PendingHello* hello, HelloStatus why) {
-  rejected_->NoteInLoop(why, TakeInLoop(hello).from);
 }
 
 void PendingHellos::RefuseInLoop(PendingHello* hello, HelloStatus why) {

@@ -57,7 +57,6 @@ class PendingHellos {
  private:
   class PendingHello;
 
-  void ForgetInLoop(PendingHello* hello, HelloStatus why);
   void RefuseInLoop(PendingHello* hello, HelloStatus why);
   HelloSocket TakeInLoop(PendingHello* hello);
 

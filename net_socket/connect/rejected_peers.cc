@@ -5,42 +5,37 @@
 namespace tcpx {
 
 void RejectedPeers::NoteInLoop(HelloStatus why, const SocketAddress& from) {
-  Count& count = counts_[why];
-  if (count.counting) {
+  const auto [known, first] = counts_.try_emplace(why);
+  Count& count = known->second;
+  if (!first) {
     ++count.counted;
     count.latest = from;
     return;
   }
   TCPX_INFO("%s %s %s; more of this kind are counted for %d s", RejectedText(why), from.ToString(), RejectionText(why),
             period_ns_ / kSecond);
-  StartCountingInLoop(why);
-}
-
-void RejectedPeers::StartCountingInLoop(HelloStatus why) {
-  Count& count = counts_[why];
-  count.counting = true;
   count.timer = reactor_->RepeatInLoop(period_ns_, [this, why] {
-    counts_[why].counting = counts_[why].counted > 0;
-    if (!counts_[why].counting) return Reactor::kOver;
-    SayCounted(why);
-    return period_ns_;
+    if (SayCounted(why)) return period_ns_;
+    counts_.erase(why);
+    return Reactor::kOver;
   });
 }
 
-void RejectedPeers::SayCounted(HelloStatus why) {
+bool RejectedPeers::SayCounted(HelloStatus why) {
   Count& count = counts_[why];
+  if (count.counted == 0) return false;
   TCPX_INFO("%s: %d more, the latest %s: %s", AllRejectedText(why), count.counted, count.latest.ToString(),
             RejectionText(why));
   count.counted = 0;
+  return true;
 }
 
 void RejectedPeers::CloseInLoop() {
   for (auto& [why, count] : counts_) {
-    if (!count.counting) continue;
     reactor_->CancelTimerInLoop(count.timer);
-    count.counting = false;
-    if (count.counted > 0) SayCounted(why);
+    (void)SayCounted(why);
   }
+  counts_.clear();
 }
 
 }  // namespace tcpx

@@ -29,15 +29,15 @@ class RejectedPeers {
   void CloseInLoop();
 
  private:
+  // A line was written less than a period ago.
   struct Count {
-    bool counting = false;  // a line was written less than a period ago
-    int64_t counted = 0;    // since that line
+    int64_t counted = 0;  // since that line
     SocketAddress latest;
     Reactor::TimerId timer;
   };
 
-  void StartCountingInLoop(HelloStatus why);
-  void SayCounted(HelloStatus why);
+  // False: there are none.
+  bool SayCounted(HelloStatus why);
 
   Reactor* const reactor_;
   const int64_t period_ns_;

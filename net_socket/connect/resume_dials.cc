@@ -1,8 +1,6 @@
 #include "net_socket/connect/resume_dials.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,23 +9,55 @@
 
 namespace tcpx {
 
-class ResumeDials::Dial final {
+const LanePath* LanePaths::Other(const LanePath& taken, int turn, const Serves& serves, const Carries& carries) const {
+  struct Choice {
+    const LanePath* path;
+    int carrying;  // lanes that go by it
+  };
+  std::vector<Choice> choices;
+  for (const LanePath& path : own_) {
+    const auto known = [&path](const Choice& choice) { return SamePath(*choice.path, path); };
+    if (SamePath(path, taken) || !serves(path) || std::any_of(choices.begin(), choices.end(), known)) continue;
+    int carrying = 0;
+    for (int lane = 0; lane < lanes(); ++lane) {
+      carrying += open_[static_cast<size_t>(lane)] && SamePath(at(lane), path) && carries(lane);
+    }
+    choices.push_back({&path, carrying});
+  }
+  if (choices.empty()) return nullptr;
+  // None comes after all others.
+  std::stable_sort(choices.begin(), choices.end(), [](const Choice& one, const Choice& other) {
+    return static_cast<unsigned>(one.carrying - 1) < static_cast<unsigned>(other.carrying - 1);
+  });
+  return choices[static_cast<size_t>(turn) % choices.size()].path;
+}
+
+class ResumeDials::Dial final : public DialLane::Owner {
  public:
   Dial(ResumeDials* all, int lane, Why why, uint32_t records_taken)
       : all_(all),
         index_(lane),
         why_(why),
         let_go_(why == Why::kLost || why == Why::kOpens),
-        records_taken_(records_taken) {}
-  ~Dial() {
-    for (Reactor::TimerId timer : {bound_, next_, turn_timer_}) reactor().CancelTimerInLoop(timer);
-  }
-
-  void StartInLoop() {
-    BoundInLoop(why_ == Why::kOpens ? tuning::kOpenNs : all_->dialling_.runtime->options.reconnect_timeout_ns);
+        records_taken_(records_taken) {
+    const int64_t bound_ns = all->dialling_.runtime->options.reconnect_timeout_ns;
+    bound_ = reactor().RepeatDeadlineInLoop(why == Why::kOpens ? tuning::kOpenNs : bound_ns, [this, bound_ns] {
+      // Not while another lane is up: the peer can be reached.
+      const auto overdue = [](RedialledLanes* lanes) { return lanes->LanesOverdue(); };
+      if (why_ != Why::kOpens && !all_->lanes_.Ask(false, overdue)) return tuning::kAskOverdueNs;
+      const DialLane* const shown = first_ != nullptr ? first_.get() : second_.get();
+      Finish(absl::UnavailableError(
+          absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s", bound_ns / kSecond,
+                          shown == nullptr ? "none was dialled" : shown->Progress("").message())));
+      return Reactor::kOver;
+    });
     // After this call also when at once: a dial that fails ends this, and the connection's link may be held here.
     next_ = reactor().AddTimerInLoop(0, [this] { AwaitFirstDial(); });
   }
+  ~Dial() override {
+    for (Reactor::TimerId timer : {bound_, next_, turn_timer_}) reactor().CancelTimerInLoop(timer);
+  }
+
   // From the beginning: the interfaces are not what they were.
   void AnewInLoop() {
     if (placing_ || over_) return;
@@ -37,40 +67,22 @@ class ResumeDials::Dial final {
   bool returns() const { return why_ == Why::kReturns && !let_go_; }
 
  private:
-  // One path.
-  class Runner final : public DialLane::Owner {
-   public:
-    Runner(Dial* dial, const LanePath& path) : dial_(dial), lane_(&dial->all_->dialling_, this, dial->index_) {
-      if (dial->why_ != Why::kOpens) dial->all_->dialled_.fetch_add(1, std::memory_order_relaxed);
-      lane_.DialInLoop(path);
-    }
-
-    void Halt() { lane_.Halt(); }
-    std::string Progress() const { return std::string(lane_.Progress("").message()); }
-
-   private:
-    const LanePath* OtherPath(const DialLane&) override { return nullptr; }
-    bool RefusalIsFinal() override { return dial_->RefusalIsFinal(); }
-    void NotRefused() override { dial_->NotRefused(false); }
-    int64_t TakeDialTurn() override { return dial_->TakeDialTurn(false); }
-    bool Connected() override { return dial_->Found(this, lane_.path()); }
-    void Complete(Hello* hello) override {
-      hello->kind = HelloKind::kResume;
-      hello->attempt = ++dial_->all_->attempts_[static_cast<size_t>(dial_->index_)];
-      hello->express_bytes = dial_->records_taken_;
-    }
-    void LaneAnswered(const DialLane&) override { dial_->Answered(this, &lane_); }
-    void BeginAnew(absl::Status why) override { dial_->Finish(std::move(why)); }
-    void Finish(absl::Status status) override { dial_->Finish(std::move(status)); }
-
-    Dial* const dial_;
-    DialLane lane_;
-  };
+  const LanePath* OtherPath(const DialLane&) override { return nullptr; }
+  void NotRefused() override { NotRefused(false); }
+  int64_t TakeDialTurn() override { return TakeDialTurn(false); }
+  void BeginAnew(absl::Status why) override { Finish(std::move(why)); }
 
   Reactor& reactor() { return all_->dialling_.runtime->reactor; }
 
   const LanePath& FirstPath() const {
     return why_ == Why::kReturns ? all_->paths_.own(index_) : all_->paths_.at(index_);
+  }
+
+  std::unique_ptr<DialLane> DialBy(const LanePath& path) {
+    if (why_ != Why::kOpens) all_->dialled_.fetch_add(1, std::memory_order_relaxed);
+    auto lane = std::make_unique<DialLane>(&all_->dialling_, this, index_);
+    lane->DialInLoop(path);
+    return lane;
   }
 
   void AwaitFirstDial() {
@@ -86,7 +98,7 @@ class ResumeDials::Dial final {
     reactor().CancelTimerInLoop(turn_timer_);
     const LanePath& path = FirstPath();
     const bool serves = all_->Serves(path);
-    if (serves || all_->OtherPath(index_, path, 0) == nullptr) first_ = std::make_unique<Runner>(this, path);
+    if (serves || all_->OtherPath(index_, path, 0) == nullptr) first_ = DialBy(path);
     if (over_) return;
     if (!returns()) return OtherAt(MonotonicNanos() + (serves ? tuning::kAloneNs : 0));
     turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + tuning::kReturnNs, [this] {
@@ -104,12 +116,12 @@ class ResumeDials::Dial final {
       const LanePath* const other = turn_ % 2 == 0 ? all_->OtherPath(index_, FirstPath(), turn_ / 2) : nullptr;
       ++turn_;
       OtherAt(MonotonicNanos() + tuning::kTurnNs);
-      second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other);
+      second_ = DialBy(other == nullptr ? FirstPath() : *other);
     });
   }
 
   // A process that is gone has ended all its sockets. While one is up, a device on the path may have refused.
-  bool RefusalIsFinal() {
+  bool RefusalIsFinal() override {
     all_->health_->Ask();
     if (all_->health_->socket().PeerVanished()) return true;
     const bool up = all_->dialling_.runtime->health.ProcessIsUpInLoop(all_->health_.get());
@@ -126,9 +138,9 @@ class ResumeDials::Dial final {
   }
 
   // The first that gets here goes on alone, for as long as it gets on.
-  bool Found(Runner* by, const LanePath& path) {
+  bool Connected(const DialLane& lane, Hello* hello) override {
     NotRefused(true);
-    if (why_ == Why::kReturns) all_->dialling_.runtime->lost_paths->FoundInLoop(path);
+    if (why_ == Why::kReturns) all_->dialling_.runtime->lost_paths->FoundInLoop(lane.path());
     if (!let_go_) {
       const LetGoWhy why = why_ == Why::kReturns ? LetGoWhy::kReturns : LetGoWhy::kSilent;
       let_go_ = all_->lanes_.Ask(false, [&](auto* lanes) { return lanes->LetsGo(index_, why, &records_taken_); });
@@ -137,20 +149,23 @@ class ResumeDials::Dial final {
       EndSoon();
       return false;
     }
-    HaltAllBut(by);
+    HaltAllBut(&lane);
     reactor().CancelTimerInLoop(turn_timer_);
     turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + tuning::kResumeHelloNs, [this] { RaceInLoop(); });
+    hello->kind = HelloKind::kResume;
+    hello->attempt = ++all_->attempts_[static_cast<size_t>(index_)];
+    hello->express_bytes = records_taken_;
     return true;
   }
 
-  void HaltAllBut(const Runner* by) {
-    for (const auto& runner : {first_.get(), second_.get()}) {
-      if (runner != nullptr && runner != by) runner->Halt();
+  void HaltAllBut(const DialLane* by) {
+    for (DialLane* const lane : {first_.get(), second_.get()}) {
+      if (lane != nullptr && lane != by) lane->Halt();
     }
   }
 
-  void Answered(const Runner* by, DialLane* lane) {
-    HaltAllBut(by);
+  void LaneAnswered(DialLane* lane) override {
+    HaltAllBut(lane);
     placing_ = true;
     path_ = lane->path();
     auto socket = std::make_shared<LaneSocket>(lane->TakeSocket());
@@ -161,19 +176,6 @@ class ResumeDials::Dial final {
     reactor().CancelTimerInLoop(turn_timer_);
     reactor().CancelTimerInLoop(next_);
     next_ = reactor().RepeatInLoop(0, [this] { return OfferInLoop() ? Reactor::kOver : tuning::kInUseNs; });
-  }
-
-  // Not while another lane is up: the peer can be reached.
-  void BoundInLoop(int64_t after_ns) {
-    bound_ = reactor().RepeatDeadlineInLoop(after_ns, [this] {
-      const auto overdue = [](RedialledLanes* lanes) { return lanes->LanesOverdue(); };
-      if (why_ != Why::kOpens && !all_->lanes_.Ask(false, overdue)) return tuning::kAskOverdueNs;
-      const Runner* const shown = first_ != nullptr ? first_.get() : second_.get();
-      Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
-                                                    all_->dialling_.runtime->options.reconnect_timeout_ns / kSecond,
-                                                    shown == nullptr ? "none was dialled" : shown->Progress())));
-      return Reactor::kOver;
-    });
   }
 
   // False: the connection is in use just now.
@@ -187,7 +189,7 @@ class ResumeDials::Dial final {
     return true;
   }
 
-  void Finish(absl::Status status) {
+  void Finish(absl::Status status) override {
     if (std::exchange(over_, true)) return;
     EndSoon();
     if (!let_go_) return;
@@ -218,8 +220,8 @@ class ResumeDials::Dial final {
   const Why why_;
   bool let_go_;
   uint32_t records_taken_;
-  std::unique_ptr<Runner> first_;   // by the lane's own path, or the one that it has
-  std::unique_ptr<Runner> second_;  // by another
+  std::unique_ptr<DialLane> first_;   // by the lane's own path, or the one that it has
+  std::unique_ptr<DialLane> second_;  // by another
   int turn_ = 0;
   SocketOffer offer_;
   LanePath path_;         // of the offer
@@ -231,9 +233,8 @@ class ResumeDials::Dial final {
   Reactor::TimerId turn_timer_{0, 0};
 };
 
-ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-                         std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths)
-    : dialling_{runtime, secret, OfEstablished(std::move(request)), id, true},
+ResumeDials::ResumeDials(const DialSetup& setup, std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths)
+    : dialling_(setup.OfEstablished()),
       health_(std::move(health)),
       paths_(std::move(paths), dialling_.request.lanes),
       attempts_(static_cast<size_t>(paths_.lanes())) {}
@@ -254,9 +255,7 @@ void ResumeDials::CloseInLoop() {
 }
 
 void ResumeDials::DialInLoop(int lane, Why why, uint32_t records_taken) {
-  auto& dial = dials_[lane];
-  dial = std::make_unique<Dial>(this, lane, why, records_taken);
-  dial->StartInLoop();
+  dials_[lane] = std::make_unique<Dial>(this, lane, why, records_taken);
 }
 
 // One that came to nothing leaves the lane where it was.
@@ -264,10 +263,6 @@ void ResumeDials::EndDialInLoop(int lane) {
   dials_.erase(lane);
   if (paths_.away(lane)) dialling_.runtime->lost_paths->WaitInLoop(this, paths_.own(lane));
 }
-
-void ResumeDials::RedialInLoop(int lane, uint32_t records_taken) { DialInLoop(lane, Why::kLost, records_taken); }
-
-void ResumeDials::OpenInLoop(int lane) { DialInLoop(lane, Why::kOpens, 0); }
 
 void ResumeDials::ClosedInLoop(int lane) {
   dials_.erase(lane);
@@ -278,8 +273,6 @@ void ResumeDials::TryBesideInLoop(int lane) {
   const auto found = dials_.find(lane);
   if (found == dials_.end() || found->second->returns()) DialInLoop(lane, Why::kSilent, 0);
 }
-
-bool ResumeDials::Serves(const LanePath& path) const { return !dialling_.runtime->lost_paths->OutInLoop(*path.nic); }
 
 const LanePath* ResumeDials::OtherPath(int lane, const LanePath& taken, int turn) const {
   const auto serves = [this](const LanePath& path) { return Serves(path); };
@@ -302,23 +295,16 @@ void ResumeDials::NicsChangedInLoop() {
   }
 }
 
-bool ResumeDials::TryPathInLoop(const LanePath& path) {
+bool ResumeDials::ReturnInLoop(const LanePath& path, int most) {
   bool waits = false;
-  for (int lane = 0; lane < paths_.lanes(); ++lane) {
+  for (int lane = 0; lane < paths_.lanes() && most > 0; ++lane) {
     if (!paths_.away(lane) || !SamePath(paths_.own(lane), path)) continue;
     waits = true;
     if (dials_.contains(lane)) continue;
     DialInLoop(lane, Why::kReturns, 0);
-    break;
+    --most;
   }
   return waits;
-}
-
-void ResumeDials::PathServesInLoop(const LanePath& path) {
-  for (int lane = 0; lane < paths_.lanes(); ++lane) {
-    if (!paths_.away(lane) || !SamePath(paths_.own(lane), path)) continue;
-    if (!dials_.contains(lane)) DialInLoop(lane, Why::kReturns, 0);
-  }
 }
 
 }  // namespace tcpx

@@ -4,30 +4,15 @@
 
 #include <algorithm>
 
-#include "net_socket/connect/listening.h"
 #include "net_socket/connect/tuning.h"
 
 namespace tcpx {
 
-struct ResumedLanes::Resuming {
-  explicit Resuming(HelloSocket given)
-      : socket(std::move(given)), seals(std::make_shared<Seals>(socket.handshake.TakeSeals())) {}
-
-  HelloSocket socket;
-  const std::shared_ptr<Seals> seals;
-};
-
-void ResumedLanes::EnterInLoop(const ConnectionId& id, const Listening& of, Lanes lanes, Link<SocketTaker> taker) {
+void ResumedLanes::EnterInLoop(const ConnectionId& id, End end) {
   if (ends_.size() >= sweep_at_) {
-    absl::erase_if(ends_, [](const auto& end) { return end.second.taker.cut(); });
+    absl::erase_if(ends_, [](const auto& one) { return one.second.taker.cut(); });
     sweep_at_ = std::max<size_t>(16, 2 * ends_.size());
   }
-  End end;
-  end.ticket = of.ticket;
-  end.device = of.opened;
-  end.attempts.resize(lanes.most);
-  end.lanes = std::move(lanes);
-  end.taker = std::move(taker);
   ends_[id] = std::move(end);
 }
 
@@ -36,45 +21,44 @@ const Device* ResumedLanes::KnownInLoop(const Hello& hello) const {
   return found == ends_.end() || found->second.ticket != hello.ticket ? nullptr : found->second.device;
 }
 
-HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello, const Device** device) {
+HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello) {
   const auto found = ends_.find(hello.connection_id);
   if (found == ends_.end() || found->second.ticket != hello.ticket) return HelloStatus::kGone;
   End& end = found->second;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
-  if (hello.lanes != end.lanes.count || hello.lane >= end.attempts.size()) return HelloStatus::kBadLane;
+  if (hello.lanes != end.lanes || hello.lane >= end.attempts.size()) return HelloStatus::kBadLane;
   uint32_t& latest = end.attempts[hello.lane];
   if (hello.attempt <= latest) return HelloStatus::kDuplicateLane;
-  if (latest == 0 && hello.lane >= end.lanes.count && !end.lanes.may_open()) return HelloStatus::kUnaccepted;
+  if (latest == 0 && hello.lane >= end.lanes && !end.may_open()) return HelloStatus::kUnaccepted;
   latest = hello.attempt;
-  *device = end.device;
   return HelloStatus::kAccepted;
 }
 
 void ResumedLanes::HelloInLoop(HelloSocket socket) {
-  const Device* device = nullptr;
-  const HelloStatus status = AdmitInLoop(socket.hello(), &device);
+  const HelloStatus status = AdmitInLoop(socket.hello());
   if (status != HelloStatus::kAccepted) return AnswerInLoop(socket, status, 0);
-  configure_(socket.fd.get(), socket.hello(), device);
-  const auto resuming = std::make_shared<Resuming>(std::move(socket));
-  if (TryInLoop(resuming)) return;
-  runtime_->reactor.RepeatInLoop(tuning::kInUseNs,
-                                 [this, resuming] { return TryInLoop(resuming) ? Reactor::kOver : tuning::kInUseNs; });
+  configure_(socket.fd.get(), socket.hello(), KnownInLoop(socket.hello()));
+  const auto kept = std::make_shared<HelloSocket>(std::move(socket));
+  const auto offer = std::make_shared<SocketOffer>();
+  offer->fd = kept->fd.get();
+  offer->position = kept->hello().express_bytes;
+  offer->seals = std::make_shared<Seals>(kept->handshake.TakeSeals());
+  offer->done = [this, kept](uint64_t taken) { AnswerInLoop(*kept, HelloStatus::kAccepted, taken); };
+  if (TryInLoop(*kept, offer.get())) return;
+  runtime_->reactor.RepeatInLoop(tuning::kInUseNs, [this, kept, offer] {
+    return TryInLoop(*kept, offer.get()) ? Reactor::kOver : tuning::kInUseNs;
+  });
 }
 
-bool ResumedLanes::TryInLoop(const std::shared_ptr<Resuming>& resuming) {
-  const Hello& hello = resuming->socket.hello();
+bool ResumedLanes::TryInLoop(const HelloSocket& socket, SocketOffer* offer) {
+  const Hello& hello = socket.hello();
   const auto found = ends_.find(hello.connection_id);
   // A newer one may have come meanwhile.
   if (found != ends_.end() && found->second.attempts[hello.lane] != hello.attempt) return true;
   const Link<SocketTaker> end = found == ends_.end() ? Link<SocketTaker>() : found->second.taker;
-  SocketOffer offer;
-  offer.fd = resuming->socket.fd.get();
-  offer.position = hello.express_bytes;
-  offer.seals = resuming->seals;
-  offer.done = [this, resuming](uint64_t taken) { AnswerInLoop(resuming->socket, HelloStatus::kAccepted, taken); };
-  const auto take = [&](SocketTaker* taker) { return taker->TakeSocket(hello.lane, &offer); };
+  const auto take = [&](SocketTaker* taker) { return taker->TakeSocket(hello.lane, offer); };
   const Handover how = end.Ask(Handover::kRefused, take);
-  if (how == Handover::kRefused) AnswerInLoop(resuming->socket, HelloStatus::kGone, 0);
+  if (how == Handover::kRefused) AnswerInLoop(socket, HelloStatus::kGone, 0);
   return how != Handover::kBusy;
 }
 

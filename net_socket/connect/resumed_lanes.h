@@ -25,23 +25,25 @@
 namespace tcpx {
 
 struct Device;
-struct Listening;
 
 class ResumedLanes {
  public:
+  // A connection that heals.
+  struct End {
+    Ticket ticket{};                 // of its listen
+    const Device* device = nullptr;  // the same; outlives the process's use of the plugin
+    size_t lanes = 0;                // at first
+    std::function<bool()> may_open;  // one more just now
+    std::vector<uint32_t> attempts;  // the latest, by lane; so many may there be
+    Link<SocketTaker> taker;
+  };
   using Configure = std::function<void(int fd, const Hello& hello, const Device* device)>;
 
   // `configure` sets an incoming socket up as a lane of that device.
   ResumedLanes(Runtime* runtime, PendingHellos* hellos, Configure configure)
       : runtime_(runtime), hellos_(hellos), configure_(std::move(configure)) {}
 
-  struct Lanes {
-    size_t count = 0;                // at first
-    size_t most = 0;                 // that it may come to
-    std::function<bool()> may_open;  // one more just now
-  };
-  // A connection that heals, of a listen whose device outlives the process's use of the plugin.
-  void EnterInLoop(const ConnectionId& id, const Listening& of, Lanes lanes, Link<SocketTaker> taker);
+  void EnterInLoop(const ConnectionId& id, End end);
   // Whose connection the hello names, with its ticket; null: nobody's that heals.
   const Device* KnownInLoop(const Hello& hello) const;
   // A hello of kind kResume: answers it, soon.
@@ -49,19 +51,10 @@ class ResumedLanes {
   void CloseInLoop() { ends_.clear(); }
 
  private:
-  struct End {
-    Ticket ticket{};
-    const Device* device = nullptr;
-    Lanes lanes;
-    std::vector<uint32_t> attempts;  // the latest, by lane
-    Link<SocketTaker> taker;
-  };
-  struct Resuming;
-
-  // Whether the hello may have its lane; *device is that of its connection.
-  HelloStatus AdmitInLoop(const Hello& hello, const Device** device);
+  // Whether the hello may have its lane.
+  HelloStatus AdmitInLoop(const Hello& hello);
   // False: its connection is in use just now.
-  bool TryInLoop(const std::shared_ptr<Resuming>& resuming);
+  bool TryInLoop(const HelloSocket& socket, SocketOffer* offer);
   void AnswerInLoop(const HelloSocket& socket, HelloStatus status, uint64_t taken);
 
   Runtime* const runtime_;

@@ -7,12 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
+#include <bitset>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/fd.h"
 #include "common/status.h"
 
@@ -43,9 +42,7 @@ absl::StatusOr<absl::string_view> Read(const std::string& path, int fd, const Ke
 }
 
 absl::string_view WithoutNewline(absl::string_view text) {
-  if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
-  if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
-  return text;
+  return absl::StripSuffix(absl::StripSuffix(text, "\n"), "\r");
 }
 
 // What no random text of this length has fewer of: sixteen random bytes have 12 at least, 32 of them 25, and so has
@@ -63,11 +60,10 @@ absl::Status CheckStrength(const std::string& path, absl::string_view secret) {
   }
   if (secret.size() > Secret::kBytesMax) return weak(absl::StrCat("holds more than ", Secret::kBytesMax, " bytes"));
   if (absl::StartsWith(secret, kPlaceholder)) return weak("holds the placeholder of the manifest, which all know");
-  std::array<bool, 256> seen{};
-  for (const char byte : secret) seen[static_cast<uint8_t>(byte)] = true;
-  const auto different = static_cast<size_t>(std::count(seen.begin(), seen.end(), true));
-  if (different >= DifferentMin(secret.size())) return absl::OkStatus();
-  return weak(absl::StrCat("holds only ", different, " different bytes, and can be guessed"));
+  std::bitset<256> seen;
+  for (const char byte : secret) seen.set(static_cast<uint8_t>(byte));
+  if (seen.count() >= DifferentMin(secret.size())) return absl::OkStatus();
+  return weak(absl::StrCat("holds only ", seen.count(), " different bytes, and can be guessed"));
 }
 
 }  // namespace
@@ -92,10 +88,6 @@ absl::StatusOr<std::unique_ptr<Secret>> Secret::Load(const std::string& path) {
   return std::make_unique<Secret>(bytes);
 }
 
-Secret::Secret(absl::string_view bytes) : bytes_(bytes.size()), key_(bytes.size()) {
-  std::memcpy(key_.data(), bytes.data(), bytes_);
-}
-
 Mac Secret::Sign(std::initializer_list<absl::string_view> parts) const {
   crypto_auth_hmacsha256_state state;
   crypto_auth_hmacsha256_init(&state, key_.data(), bytes_);
@@ -106,10 +98,6 @@ Mac Secret::Sign(std::initializer_list<absl::string_view> parts) const {
   crypto_auth_hmacsha256_final(&state, mac.data());
   sodium_memzero(&state, sizeof(state));
   return mac;
-}
-
-Key32 Secret::Early() const {
-  return Extract(Key32().view(), absl::string_view(reinterpret_cast<const char*>(key_.data()), bytes_));
 }
 
 bool Secret::Same(const Mac& expected, const char* mac) {

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -36,14 +37,16 @@ class Secret {
   // The file's content without a newline at its end.
   static absl::StatusOr<std::unique_ptr<Secret>> Load(const std::string& path);
 
-  explicit Secret(absl::string_view bytes);
+  explicit Secret(absl::string_view bytes) : bytes_(bytes.size()), key_(bytes.size()) {
+    std::memcpy(key_.data(), bytes.data(), bytes_);
+  }
   Secret(const Secret&) = delete;
   Secret& operator=(const Secret&) = delete;
 
   // The MAC of the parts, one after the other.
   Mac Sign(std::initializer_list<absl::string_view> parts) const;
   // Where a key schedule begins (seal/key_schedule.h).
-  Key32 Early() const;
+  Key32 Early() const { return Extract(Key32().view(), {reinterpret_cast<const char*>(key_.data()), bytes_}); }
   // With it every socket is encrypted; before the first one.
   void Encrypt(std::unique_ptr<const Encryption> encryption) { encryption_ = std::move(encryption); }
   // Null: sockets are not encrypted.

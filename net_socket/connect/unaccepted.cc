@@ -13,7 +13,6 @@ bool FreePlace::Ask(const std::shared_ptr<UnacceptedPlace>& place, bool has_room
   const bool takes = holder_.expired() && mine == waits_.begin();  // Of an empty list begin and end are the same.
   if (takes) {
     holder_ = place;
-    id_ = place->id();
     since_ns_ = now_ns;
   }
   if (takes || has_room) {
@@ -31,8 +30,9 @@ bool FreePlace::Ask(const std::shared_ptr<UnacceptedPlace>& place, bool has_room
 std::optional<ConnectionId> FreePlace::Overdue(const PeerSource& source, int64_t turn_ns, int64_t now_ns) const {
   const bool next = !waits_.empty() && waits_.front().source == source;
   if (!next || now_ns - waits_.front().since_ns < kWaitsMinNs) return std::nullopt;
-  if (holder_.expired() || now_ns - since_ns_ < turn_ns) return std::nullopt;
-  return id_;
+  const std::shared_ptr<UnacceptedPlace> holder = holder_.lock();
+  if (holder == nullptr || now_ns - since_ns_ < turn_ns) return std::nullopt;
+  return holder->id();
 }
 
 }  // namespace tcpx

@@ -7,7 +7,6 @@
 // Threads: a place may go in any; the rest in the reactor.
 // Units:   descriptors; nanoseconds of MonotonicNanos.
 // Errors:  none.
-// Lifetime: a place may outlive this object.
 #pragma once
 
 #include <atomic>
@@ -56,12 +55,11 @@ class FreePlace {
   };
 
   std::weak_ptr<UnacceptedPlace> holder_;
-  ConnectionId id_{};           // of the holder
-  int64_t since_ns_ = 0;        // the same
+  int64_t since_ns_ = 0;        // it has it
   std::vector<Waiting> waits_;  // the next one first
 };
 
-// What one connection holds, until it is accepted or gone.
+// What one connection holds, until it is accepted or gone: nothing at first. `taken`: by all of them.
 class UnacceptedPlace {
  public:
   UnacceptedPlace(std::shared_ptr<std::atomic<int64_t>> taken, std::shared_ptr<FreePlace> free_place,
@@ -86,28 +84,6 @@ class UnacceptedPlace {
   const ConnectionId id_;
   const PeerSource source_;  // of its first hello
   int64_t held_ = 0;
-};
-
-class Unaccepted {
- public:
-  // They may take one part in kShare of the process's descriptors. Source: chosen, not measured; sockets of strangers
-  // and bulk lanes may take a quarter each, so this leaves the last one to the application.
-  static constexpr int64_t kShare = 4;
-
-  // Of a connection, of the listen that has `free_place`. It holds nothing yet.
-  std::shared_ptr<UnacceptedPlace> MakePlace(std::shared_ptr<FreePlace> free_place, const ConnectionId& id,
-                                             const PeerSource& source) const {
-    return std::make_shared<UnacceptedPlace>(taken_, std::move(free_place), id, source);
-  }
-
-  // Whether this many more fit. `others`: health sockets that no connection uses. `limit`: the process's; negative:
-  // unknown.
-  bool HasRoom(int64_t descriptors, int64_t others, int64_t limit) const {
-    return limit < 0 || *taken_ + others + descriptors <= limit / kShare;
-  }
-
- private:
-  const std::shared_ptr<std::atomic<int64_t>> taken_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
 }  // namespace tcpx

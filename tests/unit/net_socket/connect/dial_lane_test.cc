@@ -52,11 +52,10 @@ class OneLane final : public DialLane::Owner {
     runtime_.reactor.Join();
   }
 
-  void LaneAnswered(const DialLane&) override {}
+  void LaneAnswered(DialLane*) override {}
   const LanePath* OtherPath(const DialLane&) override { return nullptr; }
   void BeginAnew(absl::Status why) override { Finish(why); }
-  bool Connected() override { return true; }
-  void Complete(Hello*) override {}
+  bool Connected(const DialLane&, Hello*) override { return true; }
   bool RefusalIsFinal() override { return false; }
   void NotRefused() override { ++not_refused; }
   // Each time it is to ask once more.

@@ -1,11 +1,10 @@
 // Where lanes may go whose own path does not serve.
-#include "net_socket/connect/lane_paths.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
+#include "net_socket/connect/resume_dials.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -28,18 +27,18 @@ class LanePathsTest : public ::testing::Test {
 };
 
 TEST_F(LanePathsTest, OneInterfaceHasNoOther) {
-  LanePaths paths({Path(0, "10.0.0.2:1"), Path(0, "10.0.0.2:1")});
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(0, "10.0.0.2:1")}, 2);
   EXPECT_EQ(-1, Other(paths, paths.at(0)));
   EXPECT_FALSE(paths.away(0));
 }
 
 TEST_F(LanePathsTest, AnotherAddressOfThePeerIsAnotherPath) {
-  LanePaths paths({Path(0, "10.0.0.2:1"), Path(0, "10.0.1.2:1")});
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(0, "10.0.1.2:1")}, 2);
   EXPECT_EQ(0, Other(paths, paths.at(0)));
 }
 
 TEST_F(LanePathsTest, TheOneWithTheFewestLanesFirst) {
-  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1")});
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1")}, 4);
   EXPECT_EQ(2, Other(paths, paths.at(0)));
   EXPECT_EQ(1, Other(paths, paths.at(0), 1));
   EXPECT_EQ(2, Other(paths, paths.at(0), 2));
@@ -53,7 +52,7 @@ TEST_F(LanePathsTest, TheOneWithTheFewestLanesFirst) {
 
 // Else it would be dialled for as long as its connection is up.
 TEST_F(LanePathsTest, ALaneThatIsClosedWaitsForNoPath) {
-  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1")});
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1")}, 2);
   paths.Place(0, paths.at(1));
   ASSERT_TRUE(paths.away(0));
   paths.Close(0);
@@ -72,14 +71,14 @@ TEST_F(LanePathsTest, PlacesAndClosedLanesDoNotStandAnywhere) {
 }
 
 TEST_F(LanePathsTest, WhereNoLaneIsIsLast) {
-  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1"), Path(2, "10.0.2.2:1")});
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1"), Path(2, "10.0.2.2:1")}, 4);
   lost_ = {0, 1};
   EXPECT_EQ(2, Other(paths, paths.at(0)));
   EXPECT_EQ(1, Other(paths, paths.at(0), 1));
 }
 
 TEST_F(LanePathsTest, NoneWhoseInterfaceIsOut) {
-  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1")});
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1")}, 3);
   out_ = {&nics_[1]};
   for (int turn = 0; turn < 4; ++turn) EXPECT_EQ(2, Other(paths, paths.at(0), turn));
   out_ = {&nics_[1], &nics_[2]};

@@ -9,32 +9,32 @@
 namespace tcpx {
 namespace {
 
-// What the request alone would keep.
+// What the setup's request alone would keep.
 struct Kept {
   Kept() {
     auto taken = std::make_shared<int>(3);
     lanes = taken;
-    request.taken_lanes = std::move(taken);
-    communicator = request.communicator;
+    setup.request.taken_lanes = std::move(taken);
+    communicator = setup.request.communicator;
   }
   bool gone() const { return lanes.expired() && communicator.expired(); }
 
-  DialRequest request;
+  DialSetup setup;
   std::weak_ptr<const int> lanes;
   std::weak_ptr<const Communicator> communicator;
 };
 
 TEST(StandingDialsTest, OfTheHealthSocket) {
   Kept kept;
-  const auto dial =
-      std::make_shared<HealthDial>(nullptr, nullptr, std::move(kept.request), ConnectionId{}, std::vector<LanePath>(1));
+  const auto dial = std::make_shared<HealthDial>(kept.setup, std::vector<LanePath>(1));
+  kept.setup = DialSetup();
   EXPECT_TRUE(kept.gone());
 }
 
 TEST(StandingDialsTest, OfLanes) {
   Kept kept;
-  const auto dials = std::make_shared<ResumeDials>(nullptr, nullptr, std::move(kept.request), ConnectionId{}, nullptr,
-                                                   std::vector<LanePath>(1));
+  const auto dials = std::make_shared<ResumeDials>(kept.setup, nullptr, std::vector<LanePath>(1));
+  kept.setup = DialSetup();
   EXPECT_TRUE(kept.gone());
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -32,7 +33,7 @@ class FreePlaceTest : public ::testing::Test {
     ConnectionId id{};
     ++came_;
     for (size_t i = 0; i < sizeof(came_); ++i) id[i] = static_cast<uint8_t>(came_ >> (8 * i));
-    return unaccepted_.MakePlace(free_place_, id, SourceOfHost(host));
+    return std::make_shared<UnacceptedPlace>(taken_, free_place_, id, SourceOfHost(host));
   }
   // Without room.
   bool Gets(const Place& place) { return free_place_->Ask(place, false, now_); }
@@ -46,7 +47,7 @@ class FreePlaceTest : public ::testing::Test {
   }
 
   const std::shared_ptr<FreePlace> free_place_ = std::make_shared<FreePlace>();
-  const Unaccepted unaccepted_;
+  const std::shared_ptr<std::atomic<int64_t>> taken_ = std::make_shared<std::atomic<int64_t>>(0);
   uint32_t came_ = 0;
   int64_t now_ = kSecond;
 };
