@@ -103,11 +103,6 @@ ncclResult_t Deliver(const absl::Status& status, Request* request, void** out) {
   return ResultFromStatus(status);
 }
 
-ncclResult_t Deliver(const absl::StatusOr<int>& counted, int* out) {
-  if (counted.ok()) *out = *counted;
-  return ResultFromStatus(counted.status());
-}
-
 bool IsBuffer(const void* data, size_t size) { return size <= kMostBytes && (data != nullptr || size == 0); }
 
 bool IsGroup(int n) { return n >= 1 && n <= kReceivesMax; }

@@ -43,8 +43,8 @@ inline bool Clear(void** out) {
 }
 
 // `out` was cleared, and stays so after an error.
-template <class T>
-ncclResult_t Deliver(const absl::StatusOr<T*>& made, void** out) {
+template <class T, class Out>
+ncclResult_t Deliver(const absl::StatusOr<T>& made, Out* out) {
   if (made.ok()) *out = *made;
   return ResultFromStatus(made.status());
 }

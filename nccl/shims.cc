@@ -23,13 +23,12 @@ ncclResult_t InitV6(ncclDebugLogger_t log) {
 ncclResult_t InitV10(ncclDebugLogger_t log, ncclProfilerCallback_t profiler) { return InitLegacy({10}, log, profiler); }
 
 // The config is valid during the call only.
-template <class Config>
-int TrafficClassOf(const Config* config) {
+int TrafficClassOf(const ncclNetCommConfig_v10_t* config) {
   return config == nullptr ? NCCL_NET_TRAFFIC_CLASS_UNDEF : config->trafficClass;
 }
 
-template <int kVersion, class Config>
-ncclResult_t InitV11(void** ctx, uint64_t comm_id, Config* config, ncclDebugLogger_t log,
+template <int kVersion>
+ncclResult_t InitV11(void** ctx, uint64_t comm_id, ncclNetCommConfig_v11_t* config, ncclDebugLogger_t log,
                      ncclProfilerCallback_t profiler) {
   return InitContext(ctx, {kVersion, comm_id, TrafficClassOf(config)}, log, profiler);
 }
@@ -140,8 +139,7 @@ ncclResult_t MakeVDevice(int* index, VProps* props) {
 }
 
 // What NCCL announces is seldom busy: lanes and memory are shared by what really is (lane_budget.h, busy_lanes.h).
-template <class Attr>
-ncclResult_t SetNetAttr(void* ctx, Attr* attr) {
+ncclResult_t SetNetAttr(void* ctx, ncclNetAttr_v11_t* attr) {
   return ctx == nullptr || attr == nullptr ? ncclInvalidArgument : ncclSuccess;
 }
 
