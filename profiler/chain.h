@@ -13,9 +13,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
-#include "nccl/profiler_v4.h"
-#include "nccl/profiler_v5.h"
-#include "nccl/profiler_v6.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 
