@@ -15,34 +15,32 @@ std::string Micros(int64_t ns) {
   return absl::StrFormat("%d.%03d", ns / 1000, ns % 1000);
 }
 
+struct StateText {
+  ncclProfilerEventState_t state;
+  const char* text;
+};
+
+constexpr StateText kStates[] = {
+    {ncclProfilerProxyStepSendGPUWait, "wait for the GPU's data"},
+    {ncclProfilerProxyStepSendPeerWait_v4, "wait for the peer's credit"},
+    {ncclProfilerProxyStepSendWait, "send"},
+    {ncclProfilerProxyStepRecvWait, "receive"},
+    {ncclProfilerProxyStepRecvFlushWait, "flush to the GPU"},
+    {ncclProfilerProxyStepRecvGPUWait, "wait for the GPU to take it"},
+    {ncclProfilerProxyCtrlIdle, "idle"},
+    {ncclProfilerProxyCtrlActive, "active"},
+    {ncclProfilerProxyCtrlSleep, "asleep"},
+    {ncclProfilerProxyCtrlWakeup, "woken"},
+    {ncclProfilerProxyCtrlAppend, "takes operations"},
+    {ncclProfilerProxyCtrlAppendEnd, "takes operations"},
+};
+
+// Null: it has no name.
 const char* StateName(int state) {
-  switch (state) {
-    case ncclProfilerProxyStepSendGPUWait:
-      return "wait for the GPU's data";
-    case ncclProfilerProxyStepSendPeerWait_v4:
-      return "wait for the peer's credit";
-    case ncclProfilerProxyStepSendWait:
-      return "send";
-    case ncclProfilerProxyStepRecvWait:
-      return "receive";
-    case ncclProfilerProxyStepRecvFlushWait:
-      return "flush to the GPU";
-    case ncclProfilerProxyStepRecvGPUWait:
-      return "wait for the GPU to take it";
-    case ncclProfilerProxyCtrlIdle:
-      return "idle";
-    case ncclProfilerProxyCtrlActive:
-      return "active";
-    case ncclProfilerProxyCtrlSleep:
-      return "asleep";
-    case ncclProfilerProxyCtrlWakeup:
-      return "woken";
-    case ncclProfilerProxyCtrlAppend:
-    case ncclProfilerProxyCtrlAppendEnd:
-      return "takes operations";
-    default:
-      return nullptr;
+  for (const StateText& known : kStates) {
+    if (known.state == state) return known.text;
   }
+  return nullptr;
 }
 
 std::string EventName(const Event& event) {
@@ -133,6 +131,11 @@ std::string Slice(const std::string& name, const char* category, const Event& ev
                       ",\"args\":{", arguments, "}}");
 }
 
+std::string Moment(const char* name, int64_t at_ns, int pid, const std::string& arguments) {
+  return absl::StrCat("{\"name\":\"", name, "\",\"cat\":\"trace\",\"ph\":\"i\",\"s\":\"p\",\"pid\":", pid,
+                      ",\"tid\":0,\"ts\":", Micros(at_ns), ",\"args\":{", arguments, "}}");
+}
+
 }  // namespace
 
 void AppendEvent(const Event& event, int pid, TraceFile* file) {
@@ -152,19 +155,15 @@ std::string NameLine(const char* what, const std::string& name, int pid, uint32_
 }
 
 std::string MomentLine(const char* name, int64_t at_ns, int pid, const char* key, int64_t value) {
-  return absl::StrCat("{\"name\":\"", name, "\",\"cat\":\"trace\",\"ph\":\"i\",\"s\":\"p\",\"pid\":", pid,
-                      ",\"tid\":0,\"ts\":", Micros(at_ns), ",\"args\":{\"", key, "\":", value, "}}");
+  return Moment(name, at_ns, pid, absl::StrCat("\"", key, "\":", value));
 }
 
 std::string ClockNoteLine(const ClockNote& note, int64_t now_ns, int pid) {
-  const bool own = note.peer.empty();
-  const std::string measure = own ? ""
-                                  : absl::StrCat(",\"peer\":", JsonText(note.peer), ",\"offset_ns\":", note.offset_ns,
-                                                 ",\"round_trip_ns\":", note.round_trip_ns);
-  return absl::StrCat("{\"name\":\"", own ? "tcpx_process" : "tcpx_clock_offset",
-                      "\",\"cat\":\"trace\",\"ph\":\"i\",\"s\":\"p\",\"pid\":", pid,
-                      ",\"tid\":0,\"ts\":", Micros(own ? now_ns : note.at_ns),
-                      ",\"args\":{\"self\":", JsonText(note.self), measure, "}}");
+  const std::string self = absl::StrCat("\"self\":", JsonText(note.self));
+  if (note.peer.empty()) return Moment("tcpx_process", now_ns, pid, self);
+  return Moment("tcpx_clock_offset", note.at_ns, pid,
+                absl::StrCat(self, ",\"peer\":", JsonText(note.peer), ",\"offset_ns\":", note.offset_ns,
+                             ",\"round_trip_ns\":", note.round_trip_ns));
 }
 
 }  // namespace tcpx

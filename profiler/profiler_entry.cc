@@ -17,7 +17,7 @@ ncclResult_t Init(void** context, uint64_t id, int* mask, const char* name, int 
 
 template <typename Descriptor>
 ncclResult_t Start(void* context, void** handle, Descriptor* event) {
-  return static_cast<Session*>(context)->Start(handle, *event);
+  return static_cast<Session*>(context)->Start(handle, Widened(*event));
 }
 
 }  // namespace

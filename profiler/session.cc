@@ -9,13 +9,14 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -48,6 +49,22 @@ constexpr Kind kKinds[] = {
     {"gpu", ncclProfileKernelCh},
     {"control", ncclProfileProxyCtrl},
 };
+
+// The activation mask of a list of these; all of them for "all".
+absl::StatusOr<int> ParseEventKinds(absl::string_view list) {
+  int mask = 0;
+  for (const absl::string_view name : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
+    const int before = mask;
+    for (const Kind& kind : kKinds) {
+      if (name == kind.name || name == "all") mask |= kind.mask;
+    }
+    if (mask == before && name != "all") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("TCPX_TRACE_EVENTS: ", name, " is none of api, coll, proxy, net, gpu, control, all"));
+    }
+  }
+  return mask;
+}
 
 // What there is from the first communicator to the last.
 struct Running {
@@ -205,21 +222,6 @@ bool BeginChained(Chain* chain, const CommunicatorFacts& facts, Shared* shared, 
 
 }  // namespace
 
-absl::StatusOr<int> ParseEventKinds(absl::string_view list) {
-  int mask = 0;
-  for (const absl::string_view name : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
-    const int before = mask;
-    for (const Kind& kind : kKinds) {
-      if (name == kind.name || name == "all") mask |= kind.mask;
-    }
-    if (mask == before && name != "all") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("TCPX_TRACE_EVENTS: ", name, " is none of api, coll, proxy, net, gpu, control, all"));
-    }
-  }
-  return mask;
-}
-
 ncclResult_t Session::Begin(void** context, int* mask, int version, const CommunicatorFacts& facts) {
   auto* const session = new Session;
   *context = session;
@@ -255,8 +257,7 @@ ncclResult_t Session::End(void* context) {
   return result;
 }
 
-template <typename Descriptor>
-ncclResult_t Session::Start(void** handle, const Descriptor& event) {
+ncclResult_t Session::Start(void** handle, const ncclProfilerEventDescr_v6_t& event) {
   *handle = nullptr;
   const Call call;
   if (!call) return ncclSuccess;
@@ -268,21 +269,15 @@ ncclResult_t Session::Start(void** handle, const Descriptor& event) {
   *handle = recorder.Start(communicator_, FactsOf(event), MonotonicNanos(), own, chained);
   if (has_chain_) ShowMask(&shared);
   if (!chained || *handle == nullptr) return ncclSuccess;
-  Descriptor theirs = event;
+  ncclProfilerEventDescr_v6_t theirs = event;
   theirs.parentObj = recorder.Chained(event.parentObj);
-  if constexpr (!std::is_same_v<Descriptor, ncclProfilerEventDescr_v4_t>) {
-    if (event.type == ncclProfileColl) theirs.coll.parentGroup = recorder.Chained(event.coll.parentGroup);
-    if (event.type == ncclProfileP2p) theirs.p2p.parentGroup = recorder.Chained(event.p2p.parentGroup);
-  }
+  if (event.type == ncclProfileColl) theirs.coll.parentGroup = recorder.Chained(event.coll.parentGroup);
+  if (event.type == ncclProfileP2p) theirs.p2p.parentGroup = recorder.Chained(event.p2p.parentGroup);
   void* other = nullptr;
   const ncclResult_t result = call.chain()->Start(chained_, &other, theirs);
   recorder.SetChained(*handle, other);
   return result;
 }
-
-template ncclResult_t Session::Start(void**, const ncclProfilerEventDescr_v4_t&);
-template ncclResult_t Session::Start(void**, const ncclProfilerEventDescr_v5_t&);
-template ncclResult_t Session::Start(void**, const ncclProfilerEventDescr_v6_t&);
 
 ncclResult_t Session::Stop(void* handle) {
   if (handle == nullptr) return ncclSuccess;

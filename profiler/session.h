@@ -12,23 +12,17 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "profiler/chain.h"
 #include "profiler/recorder.h"
 
 namespace tcpx {
-
-// The activation mask of a list of "api", "coll", "proxy", "net", "gpu", "control"; all of them for "all".
-absl::StatusOr<int> ParseEventKinds(absl::string_view list);
 
 class Session {
  public:
   static ncclResult_t Begin(void** context, int* mask, int version, const CommunicatorFacts& facts);
   static ncclResult_t End(void* context);
 
-  template <typename Descriptor>
-  ncclResult_t Start(void** handle, const Descriptor& event);
+  ncclResult_t Start(void** handle, const ncclProfilerEventDescr_v6_t& event);
   static ncclResult_t Stop(void* handle);
   static ncclResult_t Note(void* handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v5_t* args);
 

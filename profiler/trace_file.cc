@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -75,9 +76,7 @@ void TraceFile::Forget(uint32_t row) {
 }
 
 void TraceFile::Flush() {
-  std::string text;
-  text.swap(waiting_);
-  Write(text);
+  Write(std::exchange(waiting_, {}));
   if (status_.ok() && bytes_ >= bytes_max_ / 2) Rotate();
 }
 

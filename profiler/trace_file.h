@@ -40,7 +40,6 @@ class TraceFile {
   void Close();
 
   const absl::Status& status() const { return status_; }
-  const std::string& path() const { return path_; }
   std::string older_path() const;
   // Lines for the head of each file that follows, as they are then, after the names: an eighth of the allowed bytes at
   // most.
