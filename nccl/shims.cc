@@ -12,24 +12,34 @@
 namespace tcpx::shim {
 namespace {
 
-// Entries are in the order of the tables. A suffix names the version that brought the signature; template parameters
-// for types are deduced from the table's entry.
+// Functions are in the order of the tables. A table's entry takes the overload that has its version's signature: a remark
+// says with which version that came.
+using shim::Accept;
+using shim::Connect;
+using shim::Listen;
+using shim::RegMr;
 
+// v6
 template <int kVersion>
-ncclResult_t InitV6(ncclDebugLogger_t log) {
+ncclResult_t Init(ncclDebugLogger_t log) {
   return InitLegacy({kVersion}, log, nullptr);
 }
 
-ncclResult_t InitV10(ncclDebugLogger_t log, ncclProfilerCallback_t profiler) { return InitLegacy({10}, log, profiler); }
+// v10
+template <int kVersion>
+ncclResult_t Init(ncclDebugLogger_t log, ncclProfilerCallback_t profiler) {
+  return InitLegacy({kVersion}, log, profiler);
+}
 
 // The config is valid during the call only.
 int TrafficClassOf(const ncclNetCommConfig_v10_t* config) {
   return config == nullptr ? NCCL_NET_TRAFFIC_CLASS_UNDEF : config->trafficClass;
 }
 
+// v11
 template <int kVersion>
-ncclResult_t InitV11(void** ctx, uint64_t comm_id, ncclNetCommConfig_v11_t* config, ncclDebugLogger_t log,
-                     ncclProfilerCallback_t profiler) {
+ncclResult_t Init(void** ctx, uint64_t comm_id, ncclNetCommConfig_v11_t* config, ncclDebugLogger_t log,
+                  ncclProfilerCallback_t profiler) {
   return InitContext(ctx, {kVersion, comm_id, TrafficClassOf(config)}, log, profiler);
 }
 
@@ -76,57 +86,67 @@ ncclResult_t GetProperties(int dev, Props* to) {
   return ncclSuccess;
 }
 
-ncclResult_t ListenV6(int dev, void* handle, void** listen_comm) {
+// v6
+ncclResult_t Listen(int dev, void* handle, void** listen_comm) {
   return Listen(LegacyContext(), dev, handle, listen_comm);
 }
 
-ncclResult_t ConnectV6(int dev, void* handle, void** send_comm) {
+// v6
+ncclResult_t Connect(int dev, void* handle, void** send_comm) {
   return Connect(LegacyContext(), dev, handle, NCCL_NET_TRAFFIC_CLASS_UNDEF, send_comm);
 }
 
-// The device handles of this and the next ones are for devices that a GPU drives; a host device must not write them.
-ncclResult_t ConnectV7(int dev, void* handle, void** send_comm, ncclNetDeviceHandle_v7_t** /*send_dev_comm*/) {
-  return ConnectV6(dev, handle, send_comm);
+// v7. The device handles of this and the next ones are for devices that a GPU drives; a host device must not write them.
+ncclResult_t Connect(int dev, void* handle, void** send_comm, ncclNetDeviceHandle_v7_t** /*send_dev_comm*/) {
+  return Connect(dev, handle, send_comm);
 }
 
-ncclResult_t ConnectV10(int dev, ncclNetCommConfig_v10_t* config, void* handle, void** send_comm,
-                        ncclNetDeviceHandle_v10_t** /*send_dev_comm*/) {
+// v10
+ncclResult_t Connect(int dev, ncclNetCommConfig_v10_t* config, void* handle, void** send_comm,
+                     ncclNetDeviceHandle_v10_t** /*send_dev_comm*/) {
   return Connect(LegacyContext(), dev, handle, TrafficClassOf(config), send_comm);
 }
 
-ncclResult_t ConnectV11(void* ctx, int dev, void* handle, void** send_comm,
-                        ncclNetDeviceHandle_v11_t** /*send_dev_comm*/) {
+// v11
+ncclResult_t Connect(void* ctx, int dev, void* handle, void** send_comm,
+                     ncclNetDeviceHandle_v11_t** /*send_dev_comm*/) {
   return Connect(ctx, dev, handle, NCCL_NET_TRAFFIC_CLASS_UNDEF, send_comm);
 }
 
-ncclResult_t AcceptV7(void* listen_comm, void** recv_comm, ncclNetDeviceHandle_v7_t** /*recv_dev_comm*/) {
+// v7
+ncclResult_t Accept(void* listen_comm, void** recv_comm, ncclNetDeviceHandle_v7_t** /*recv_dev_comm*/) {
   return Accept(listen_comm, recv_comm);
 }
 
-ncclResult_t RegMrV6(void* comm, void* data, int size, int type, void** mhandle) {
+// v6
+ncclResult_t RegMr(void* comm, void* data, int size, int type, void** mhandle) {
   return RegMr(comm, data, static_cast<size_t>(size), type, mhandle);
 }
 
-ncclResult_t IsendV10(void* comm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
+// v10
+ncclResult_t Isend(void* comm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
   return Send(comm, {data, size, tag, static_cast<MemoryRegion*>(mhandle), phandle}, request);
 }
 
-// Size is int up to v8.
+// v6, and v9 with size_t
 template <class Size>
-ncclResult_t IsendV6(void* comm, void* data, Size size, int tag, void* mhandle, void** request) {
-  return IsendV10(comm, data, static_cast<size_t>(size), tag, mhandle, nullptr, request);
+ncclResult_t Isend(void* comm, void* data, Size size, int tag, void* mhandle, void** request) {
+  return Isend(comm, data, static_cast<size_t>(size), tag, mhandle, nullptr, request);
 }
 
-ncclResult_t IrecvV10(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
-                      void** request) {
+// v10
+ncclResult_t Irecv(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
+                   void** request) {
   return Receive(comm, {n, data, sizes, tags, nullptr, phandles}, mhandles, true, request);
 }
 
-ncclResult_t IrecvV9(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** request) {
-  return IrecvV10(comm, n, data, sizes, tags, mhandles, nullptr, request);
+// v9
+ncclResult_t Irecv(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** request) {
+  return Irecv(comm, n, data, sizes, tags, mhandles, nullptr, request);
 }
 
-ncclResult_t IrecvV6(void* comm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
+// v6
+ncclResult_t Irecv(void* comm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
   size_t wide[kReceivesMax];  // Receive refuses a larger n and a negative size.
   if (sizes != nullptr) std::copy_n(sizes, std::clamp(n, 0, kReceivesMax), wide);
   return Receive(comm, {n, data, sizes == nullptr ? nullptr : wide, tags}, mhandles, false, request);
@@ -143,62 +163,32 @@ ncclResult_t SetNetAttr(void* ctx, ncclNetAttr_v11_t* attr) {
   return ctx == nullptr || attr == nullptr ? ncclInvalidArgument : ncclSuccess;
 }
 
-template <class Table>
-constexpr void FillSetUp(Table* table) {
-  constexpr int kVersion = kNetVersion<Table>;
-  if constexpr (kVersion < 10) table->init = InitV6<kVersion>;
-  if constexpr (kVersion == 10) table->init = InitV10;
-  if constexpr (kVersion < 11) {
-    table->devices = LegacyDevices;
-    table->listen = ListenV6;
-  } else {
-    table->init = InitV11<kVersion>;
-    table->devices = Devices;
-    table->listen = Listen;
-    table->finalize = Finalize;
-    table->makeVDevice = MakeVDevice;
-    table->setNetAttr = SetNetAttr;
-  }
-  table->getProperties = GetProperties<kVersion>;
-}
-
-template <class Table>
-constexpr void FillConnections(Table* table) {
-  constexpr int kVersion = kNetVersion<Table>;
-  if constexpr (kVersion == 6) table->connect = ConnectV6;
-  if constexpr (kVersion >= 7 && kVersion <= 9) table->connect = ConnectV7;
-  if constexpr (kVersion == 10) table->connect = ConnectV10;
-  if constexpr (kVersion >= 11) table->connect = ConnectV11;
-  if constexpr (kVersion == 6) table->accept = Accept;
-  if constexpr (kVersion >= 7) table->accept = AcceptV7;
-  table->closeSend = CloseSend;
-  table->closeRecv = CloseRecv;
-  table->closeListen = CloseListen;
-}
-
-template <class Table>
-constexpr void FillTransfers(Table* table) {
-  constexpr int kVersion = kNetVersion<Table>;
-  if constexpr (kVersion <= 7) table->regMr = RegMrV6;
-  if constexpr (kVersion >= 8) table->regMr = RegMr;
-  table->deregMr = DeregMr;
-  if constexpr (kVersion <= 9) table->isend = IsendV6;
-  if constexpr (kVersion >= 10) table->isend = IsendV10;
-  if constexpr (kVersion <= 8) table->irecv = IrecvV6;
-  if constexpr (kVersion == 9) table->irecv = IrecvV9;
-  if constexpr (kVersion >= 10) table->irecv = IrecvV10;
-  table->iflush = Flush;
-  table->test = Test;
-}
-
 // Entries that nobody fills are null, as shims.h lists.
 template <class Table>
 constexpr Table MakeTable() {
+  constexpr int kVersion = kNetVersion<Table>;
   Table table = {};
   table.name = kName;
-  FillSetUp(&table);
-  FillConnections(&table);
-  FillTransfers(&table);
+  table.init = Init<kVersion>;
+  table.devices = kVersion < 11 ? LegacyDevices : Devices;
+  table.getProperties = GetProperties<kVersion>;
+  table.listen = Listen;
+  table.connect = Connect;
+  table.accept = Accept;
+  table.regMr = RegMr;
+  table.deregMr = DeregMr;
+  table.isend = Isend;
+  table.irecv = Irecv;
+  table.iflush = Flush;
+  table.test = Test;
+  table.closeSend = CloseSend;
+  table.closeRecv = CloseRecv;
+  table.closeListen = CloseListen;
+  if constexpr (kVersion >= 11) {
+    table.makeVDevice = MakeVDevice;
+    table.finalize = Finalize;
+    table.setNetAttr = SetNetAttr;
+  }
   return table;
 }
 
