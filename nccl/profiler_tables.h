@@ -1,10 +1,14 @@
-// profiler_tables.h: versions 4 to 6 of NCCL's profiler plugin interface.
+// profiler_tables.h: versions 4 to 6 of NCCL's profiler plugin interface, and the events that a network plugin (v10 and
+// up) can report through ncclProfilerCallback_t.
 //
 // Purpose: the symbol ncclProfiler_vN is an ncclProfiler_vN_t. Names are NCCL's own, in the global namespace; what
 //          versions have in common is written once.
-// Threads: init and finalize once per communicator; the others by several threads at once.
+// Threads: init and finalize once per communicator; the others, and the callback, by several threads at once.
 // Units:   counts are elements, sizes bytes.
-// Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.
+// Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents. The callback
+//          always reports success. Its start must have a parent that is still in flight; a stop or an update of an
+//          event that start left null must not be sent. Releases 2.26.x know start only and take every other type for
+//          a stop.
 // Source:  NCCL 2.30.7; a remark says since which version of the interface. Checked by tests/abi.
 #pragma once
 
@@ -282,3 +286,39 @@ typedef ncclProfilerTable_v5<ncclProfilerEventDescr_v6_t> ncclProfiler_v6_t;
 static_assert(sizeof(ncclProfilerEventDescr_v4_t) == 104 && sizeof(ncclProfiler_v4_t) == 48, "ABI of v4");
 static_assert(sizeof(ncclProfilerEventDescr_v5_t) == 112 && sizeof(ncclProfiler_v5_t) == 48, "ABI of v5");
 static_assert(sizeof(ncclProfilerEventDescr_v6_t) == 112 && sizeof(ncclProfiler_v6_t) == 48, "ABI of v6");
+
+// Events of a network plugin.
+
+// The callback's `type`.
+typedef enum {
+  ncclProfilerNetEventStart = 0,
+  ncclProfilerNetEventStop = 1,
+  ncclProfilerNetEventUpdate = 2,         // 2.27.3
+  ncclProfilerNetEventUpdateAndStop = 3,  // 2.27.3
+} ncclProfilerNetEventType;
+
+// ncclProfilerNetSockDescr_v1_t::type.
+typedef enum {
+  ncclProfileSocket = 1 << 0,
+} ncclProfilerNetSockDescrType;
+
+// What the callback's extData points to when pluginId is NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER.
+typedef struct {
+  uint8_t type;
+  struct {
+    int fd;
+    int op;  // 0 send, 1 receive
+    size_t length;
+  } sock;
+} ncclProfilerNetSockDescr_v1_t;
+
+static_assert(sizeof(ncclProfilerNetSockDescr_v1_t) == 24, "ABI of 2.26 to 2.30");
+
+// The callback's pluginId: descriptor version in the low bits, kind of network above.
+inline constexpr int NCCL_PROFILER_NET_VER_BITS = 16;
+inline constexpr uint32_t NCCL_PROFILER_NET_VER_MASK = 0x0000ffff;
+inline constexpr uint32_t NCCL_PROFILER_NET_TYPE_MASK = 0xffff0000;
+inline constexpr int NCCL_PROFILER_NET_TYPE_IB = 1 << 16;
+inline constexpr int NCCL_PROFILER_NET_TYPE_SOCK = 2 << 16;
+inline constexpr int NCCL_PROFILER_NET_IB_VER = 1;
+inline constexpr int NCCL_PROFILER_NET_SOCKET_VER = 1;

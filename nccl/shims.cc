@@ -12,8 +12,8 @@
 namespace tcpx::shim {
 namespace {
 
-// Functions are in the order of the tables. A table's entry takes the overload that has its version's signature: a remark
-// says with which version that came.
+// In the order of the tables. A table's entry takes the overload that has its version's signature; a remark says with
+// which version that came.
 using shim::Accept;
 using shim::Connect;
 using shim::Listen;
@@ -43,19 +43,6 @@ ncclResult_t Init(void** ctx, uint64_t comm_id, ncclNetCommConfig_v11_t* config,
   return InitContext(ctx, {kVersion, comm_id, TrafficClassOf(config)}, log, profiler);
 }
 
-template <class Props>
-void FillCommon(const DeviceProperties& from, Props* to) {
-  to->name = const_cast<char*>(from.name);
-  to->pciPath = const_cast<char*>(from.pci_path);
-  to->guid = from.guid;
-  to->ptrSupport = from.pointer_support;
-  to->speed = from.speed_mbps;
-  to->port = from.port;
-  to->latency = from.latency_us;
-  to->maxComms = from.max_comms;
-  to->maxRecvs = from.max_receives;
-}
-
 // More children than the version can name are left out.
 template <class VProps>
 void FillChildren(const DeviceProperties& from, VProps* to) {
@@ -71,7 +58,15 @@ ncclResult_t GetProperties(int dev, Props* to) {
   DeviceProperties from;
   const ncclResult_t result = ReadProperties(dev, &from);
   if (result != ncclSuccess) return result;
-  FillCommon(from, to);
+  to->name = const_cast<char*>(from.name);
+  to->pciPath = const_cast<char*>(from.pci_path);
+  to->guid = from.guid;
+  to->ptrSupport = from.pointer_support;
+  to->speed = from.speed_mbps;
+  to->port = from.port;
+  to->latency = from.latency_us;
+  to->maxComms = from.max_comms;
+  to->maxRecvs = from.max_receives;
   if constexpr (kVersion >= 7) {
     to->netDeviceType = NCCL_NET_DEVICE_HOST;
     to->netDeviceVersion = NCCL_NET_DEVICE_INVALID_VERSION;
@@ -96,7 +91,8 @@ ncclResult_t Connect(int dev, void* handle, void** send_comm) {
   return Connect(LegacyContext(), dev, handle, NCCL_NET_TRAFFIC_CLASS_UNDEF, send_comm);
 }
 
-// v7. The device handles of this and the next ones are for devices that a GPU drives; a host device must not write them.
+// v7. The device handles of this and the next ones are for devices that a GPU drives; a host device must not write
+// them.
 ncclResult_t Connect(int dev, void* handle, void** send_comm, ncclNetDeviceHandle_v7_t** /*send_dev_comm*/) {
   return Connect(dev, handle, send_comm);
 }

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "nccl/profiler.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 namespace {
@@ -27,9 +27,22 @@ void TakeNetwork(int64_t id, const void* data, EventFacts* facts) {
   facts->bytes = socket.sock.length;
 }
 
-// What is done for a collective or a point-to-point.
-void TakeParts(const ncclProfilerEventDescr_v6_t& event, EventFacts* facts) {
+// What comes before a collective or a point-to-point, and what is done for it.
+void TakeOther(const ncclProfilerEventDescr_v6_t& event, EventFacts* facts) {
   switch (event.type) {
+    case ncclProfileGroupApi:
+      facts->depth = event.groupApi.groupDepth;
+      facts->captured = event.groupApi.graphCaptured;
+      break;
+    case ncclProfileCollApi:
+      TakeOperation(event.collApi, facts);
+      facts->root = event.collApi.root;
+      facts->captured = event.collApi.graphCaptured;
+      break;
+    case ncclProfileP2pApi:
+      TakeOperation(event.p2pApi, facts);
+      facts->captured = event.p2pApi.graphCaptured;
+      break;
     case ncclProfileProxyOp:
       facts->channel = event.proxyOp.channelId;
       facts->peer = event.proxyOp.peer;
@@ -107,21 +120,8 @@ EventFacts FactsOf(const ncclProfilerEventDescr_v6_t& event) {
       facts.bytes = event.ceCollBatch.totalBytes;
       facts.steps = event.ceCollBatch.numOps;
       break;
-    case ncclProfileGroupApi:
-      facts.depth = event.groupApi.groupDepth;
-      facts.captured = event.groupApi.graphCaptured;
-      break;
-    case ncclProfileCollApi:
-      TakeOperation(event.collApi, &facts);
-      facts.root = event.collApi.root;
-      facts.captured = event.collApi.graphCaptured;
-      break;
-    case ncclProfileP2pApi:
-      TakeOperation(event.p2pApi, &facts);
-      facts.captured = event.p2pApi.graphCaptured;
-      break;
     default:
-      TakeParts(event, &facts);
+      TakeOther(event, &facts);
   }
   return facts;
 }

@@ -20,7 +20,7 @@ std::unique_ptr<NetClient> Wrap(FoundTable found) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NetClient>> NetClient::Open(const std::string& path, int version) {
-  auto found = OpenTable(path, "ncclNetPlugin", version, {kOldestNetVersion, kNewestNetVersion});
+  auto found = OpenTable(path, "ncclNetPlugin", version, kOldestNetVersion, kNewestNetVersion);
   if (!found.ok()) return found.status();
   constexpr std::unique_ptr<NetClient> (*kWrap[])(FoundTable) = {
       Wrap<ncclNet_v6_t>,  Wrap<ncclNet_v7_t>,  Wrap<ncclNet_v8_t>, Wrap<ncclNet_v9_t>,

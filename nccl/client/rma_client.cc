@@ -11,7 +11,7 @@ std::unique_ptr<RmaClient> WrapRma(FoundTable found) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RmaClient>> RmaClient::Open(const std::string& path, int version) {
-  auto found = OpenTable(path, "ncclRmaPlugin", version, {kOldestRmaVersion, kNewestRmaVersion});
+  auto found = OpenTable(path, "ncclRmaPlugin", version, kOldestRmaVersion, kNewestRmaVersion);
   if (!found.ok()) return found.status();
   constexpr std::unique_ptr<RmaClient> (*kWrap[])(FoundTable) = {WrapRma<ncclRma_v14_t>, WrapRma<ncclRma_v15_t>,
                                                                  WrapRma<ncclRma_v16_t>};

@@ -13,7 +13,6 @@ HEAD = """// Written by gen_layout_test.py from the golden layout.
 
 #include "gtest/gtest.h"
 #include "nccl/net_tables.h"
-#include "nccl/profiler.h"
 #include "nccl/profiler_tables.h"
 #include "nccl/rma_shims.h"
 #include "nccl/shims.h"
