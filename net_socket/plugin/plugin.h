@@ -21,7 +21,7 @@
 #include "net_socket/plugin/context_table.h"
 #include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
-#include "net_socket/rma/limits.h"
+#include "net_socket/rma/group.h"
 
 namespace tcpx {
 
