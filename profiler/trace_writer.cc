@@ -9,7 +9,6 @@
 
 #include "common/log.h"
 #include "common/thread.h"
-#include "profiler/event_json.h"
 #include "profiler/recorder.h"
 
 namespace tcpx {
