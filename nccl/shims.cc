@@ -43,13 +43,6 @@ ncclResult_t Init(void** ctx, uint64_t comm_id, ncclNetCommConfig_v11_t* config,
   return InitContext(ctx, {kVersion, comm_id, TrafficClassOf(config)}, log, profiler);
 }
 
-// More children than the version can name are left out.
-template <class VProps>
-void FillChildren(const DeviceProperties& from, VProps* to) {
-  to->ndevs = static_cast<int>(std::min(from.children.size(), std::size(to->devs)));
-  std::copy_n(from.children.begin(), to->ndevs, to->devs);
-}
-
 // regIsGlobal and forceFlush stay 0.
 template <int kVersion, class Props>
 ncclResult_t GetProperties(int dev, Props* to) {
@@ -72,7 +65,9 @@ ncclResult_t GetProperties(int dev, Props* to) {
     to->netDeviceVersion = NCCL_NET_DEVICE_INVALID_VERSION;
   }
   if constexpr (kVersion >= 9) {
-    FillChildren(from, &to->vProps);
+    // More children than the version can name are left out.
+    to->vProps.ndevs = static_cast<int>(std::min(from.children.size(), std::size(to->vProps.devs)));
+    std::copy_n(from.children.begin(), to->vProps.ndevs, to->vProps.devs);
     to->maxP2pBytes = from.max_p2p_bytes;
     to->maxCollBytes = from.max_collective_bytes;
   }

@@ -108,15 +108,11 @@ Shared& TheShared() {
 class Call {
  public:
   Call() : shared_(TheShared()) {
-    if (Forked()) return;
     // Counted before it looks, and Retire looks after its store: one of both sees the other.
     shared_.calls.fetch_add(1);
-    running_ = shared_.running.load();
-    counted_ = true;
+    if (!Forked()) running_ = shared_.running.load();
   }
-  ~Call() {
-    if (counted_) shared_.calls.fetch_sub(1);
-  }
+  ~Call() { shared_.calls.fetch_sub(1); }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -128,7 +124,6 @@ class Call {
  private:
   Shared& shared_;
   Running* running_ = nullptr;
-  bool counted_ = false;
 };
 
 // Waits for the calls that are under way.

@@ -1,6 +1,5 @@
 #include "net_socket/rma/group_gpu.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -9,12 +8,6 @@
 #include "net_socket/gpu/gpu_writer.h"
 
 namespace tcpx {
-namespace {
-
-// Slots reserved for each direction. Connections beyond this number pin a slot at first use.
-constexpr size_t kReservedMax = 64;
-
-}  // namespace
 
 absl::StatusOr<MemoryType> GroupGpu::Prepare(const char* data, size_t bytes, MemoryType type) {
   if (hub_ == nullptr) return MemoryType::kHost;
@@ -36,17 +29,15 @@ absl::StatusOr<MemoryType> GroupGpu::Prepare(const char* data, size_t bytes, Mem
     auto pool = hub_->PoolFor(data, device_, sending);
     if (!pool.ok()) return pool.status();
     reserved_.push_back(*pool);
-    const absl::Status status = (*pool)->ReserveExtra(Reserved());
+    const absl::Status status = (*pool)->ReserveExtra(slots_);
     if (!status.ok()) return status;
   }
   return MemoryType::kCuda;
 }
 
 GroupGpu::~GroupGpu() {
-  for (GpuPool* pool : reserved_) pool->ForgoExtra(Reserved());
+  for (GpuPool* pool : reserved_) pool->ForgoExtra(slots_);
 }
-
-size_t GroupGpu::Reserved() const { return std::min(peers_, kReservedMax); }
 
 absl::Status GroupGpu::Do(const CheckedOperation& operation, RmaRequest* request) {
   absl::Status status = CheckHere(operation);
