@@ -1,9 +1,9 @@
 // net_types.h: what every version of NCCL's network plugin interface shares: results, logger, callbacks, constants.
 //
-// Purpose: the vocabulary of net_v6.h to net_v12.h. Names are NCCL's own, in the global namespace, so that a reader can
+// Purpose: the vocabulary of net_tables.h. Names are NCCL's own, in the global namespace, so that a reader can
 //          look them up there; the layout is pinned by tests/abi.
 // Threads: the logger and the profiler callback may be called from any thread.
-// Units:   sizes are bytes, speeds Mbit/s, latencies microseconds; in net_v6.h to net_v12.h too, unless a field says
+// Units:   sizes are bytes, speeds Mbit/s, latencies microseconds; in net_tables.h too, unless a field says
 //          otherwise.
 // Errors:  functions of the tables return an ncclResult_t.
 // Source:  NCCL 2.30.7; a remark says since when where that is not "always". tests/abi checks all values and offsets.

@@ -6,7 +6,7 @@
 //          Send, Receive and Test come from one thread at a time, while RegisterMemory and DeregisterMemory may run
 //          at the same time on another.
 // Units:   sizes are bytes, speeds Mbit/s, latencies microseconds.
-// Errors:  an absl::Status whose code says whose fault it was; ResultFromStatus (nccl/result.h) maps it:
+// Errors:  an absl::Status whose code says whose fault it was; ResultFromStatus (nccl/shim_common.h) maps it:
 //            kUnavailable         the peer or the network          -> ncclRemoteError
 //            kInvalidArgument     the user or the peer's user      -> ncclInvalidUsage
 //            kFailedPrecondition  a wrong argument (NULL, index)   -> ncclInvalidArgument

@@ -8,9 +8,7 @@
 // Source:  NCCL 2.30.7 to 2.32.3. regMrSymDmaBuf is null: NCCL calls it where DMA-BUF was announced.
 #pragma once
 
-#include "nccl/rma_v14.h"
-#include "nccl/rma_v15.h"
-#include "nccl/rma_v16.h"
+#include "nccl/rma_tables.h"
 
 extern "C" {
 #define TCPX_EXPORTED __attribute__((visibility("default")))

@@ -7,10 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "nccl/profiler.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx::shim {
 namespace {
@@ -103,11 +102,6 @@ ncclResult_t Deliver(const absl::Status& status, Request* request, void** out) {
   return ResultFromStatus(status);
 }
 
-ncclResult_t Deliver(const absl::StatusOr<int>& counted, int* out) {
-  if (counted.ok()) *out = *counted;
-  return ResultFromStatus(counted.status());
-}
-
 bool IsBuffer(const void* data, size_t size) { return size <= kMostBytes && (data != nullptr || size == 0); }
 
 bool IsGroup(int n) { return n >= 1 && n <= kReceivesMax; }
@@ -120,18 +114,12 @@ size_t ClipToNccl(size_t limit) {
   return limit == 0 ? most : std::min(limit, most);
 }
 
-// The memory handles of a group, as what they are.
-class Regions {
- public:
-  Regions(void* const* mhandles, int n) : given_(mhandles != nullptr) {
-    for (int i = 0; given_ && i < n; ++i) regions_[i] = static_cast<MemoryRegion*>(mhandles[i]);
-  }
-  MemoryRegion* const* get() const { return given_ ? regions_ : nullptr; }
-
- private:
-  bool given_;
-  MemoryRegion* regions_[kReceivesMax];
-};
+// The memory handles of a group, as what they are: `to`, or null where none were given.
+MemoryRegion* const* RegionsOf(void* const* mhandles, int n, MemoryRegion** to) {
+  if (mhandles == nullptr) return nullptr;
+  for (int i = 0; i < n; ++i) to[i] = static_cast<MemoryRegion*>(mhandles[i]);
+  return to;
+}
 
 template <class Size>
 bool AreBuffers(void* const* data, const Size* sizes, int n) {
@@ -159,6 +147,24 @@ ncclResult_t RefuseReceive(void* comm, const ReceiveArgs& args) {
 }
 
 }  // namespace
+
+ncclResult_t ResultFromStatus(const absl::Status& status) {
+  if (status.ok()) return ncclSuccess;  // Nearly all calls; cheaper than asking for the code.
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      return ncclRemoteError;
+    case absl::StatusCode::kInvalidArgument:
+      return ncclInvalidUsage;
+    case absl::StatusCode::kFailedPrecondition:
+      return ncclInvalidArgument;
+    case absl::StatusCode::kAborted:
+      return ncclUnhandledCudaError;
+    case absl::StatusCode::kInternal:
+      return ncclInternalError;
+    default:
+      return ncclSystemError;
+  }
+}
 
 ncclResult_t InitLegacy(const ContextOptions& options, ncclDebugLogger_t log, ncclProfilerCallback_t profiler) {
   const absl::StatusOr<Context*> context = CreateContext(options, log, profiler);
@@ -253,8 +259,8 @@ ncclResult_t Receive(void* comm, ReceiveArgs args, void** mhandles, bool reads_r
   const bool preset = request != nullptr && reinterpret_cast<intptr_t>(*request) == NCCL_NET_OPTIONAL_RECV_COMPLETION;
   if (!Clear(request) || comm == nullptr) return ncclInvalidArgument;
   if (args.tags == nullptr || !AreBuffers(args.data, args.bytes, args.count)) return RefuseReceive(comm, args);
-  const Regions regions(mhandles, args.count);
-  args.regions = regions.get();
+  MemoryRegion* regions[kReceivesMax];
+  args.regions = RegionsOf(mhandles, args.count, regions);
   args.knows_hint = reads_request;
   args.optional_completion = reads_request && preset && args.count == 1;
   Request* posted = nullptr;
@@ -264,9 +270,10 @@ ncclResult_t Receive(void* comm, ReceiveArgs args, void** mhandles, bool reads_r
 
 ncclResult_t Flush(void* comm, int n, void** data, int* sizes, void** mhandles, void** request) {
   if (!Clear(request) || comm == nullptr || !AreBuffers(data, sizes, n)) return ncclInvalidArgument;
-  const Regions regions(mhandles, n);
+  MemoryRegion* regions[kReceivesMax];
+  const FlushArgs args = {n, data, sizes, RegionsOf(mhandles, n, regions)};
   Request* posted = nullptr;
-  const absl::Status status = ThePlugin().Flush(static_cast<Comm*>(comm), {n, data, sizes, regions.get()}, &posted);
+  const absl::Status status = ThePlugin().Flush(static_cast<Comm*>(comm), args, &posted);
   return Deliver(status, posted, request);
 }
 

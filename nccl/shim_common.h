@@ -12,15 +12,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nccl/net_types.h"
 #include "nccl/plugin_api.h"
-#include "nccl/result.h"
 
 namespace tcpx::shim {
 
 // What NCCL_NET must say, in every version.
 inline constexpr char kName[] = "tcpx";
+
+// The one place that maps a status to NCCL's result. The table in plugin_api.h says which code means what.
+ncclResult_t ResultFromStatus(const absl::Status& status);
 
 // init of v6 to v10. Always succeeds: NCCL 2.28.3 to 2.29.3 crash when such an init fails. LegacyDevices tells instead.
 // Here and in InitContext `options` says nothing of `log` (null: stderr) and `profiler` (null: no events).
@@ -43,8 +46,8 @@ inline bool Clear(void** out) {
 }
 
 // `out` was cleared, and stays so after an error.
-template <class T>
-ncclResult_t Deliver(const absl::StatusOr<T*>& made, void** out) {
+template <class T, class Out>
+ncclResult_t Deliver(const absl::StatusOr<T>& made, Out* out) {
   if (made.ok()) *out = *made;
   return ResultFromStatus(made.status());
 }

@@ -12,46 +12,35 @@
 namespace tcpx::shim {
 namespace {
 
-// Entries are in the order of the tables. A suffix names the version that brought the signature; template parameters
-// for types are deduced from the table's entry.
+// In the order of the tables. A table's entry takes the overload that has its version's signature; a remark says with
+// which version that came.
+using shim::Accept;
+using shim::Connect;
+using shim::Listen;
+using shim::RegMr;
 
+// v6
 template <int kVersion>
-ncclResult_t InitV6(ncclDebugLogger_t log) {
+ncclResult_t Init(ncclDebugLogger_t log) {
   return InitLegacy({kVersion}, log, nullptr);
 }
 
-ncclResult_t InitV10(ncclDebugLogger_t log, ncclProfilerCallback_t profiler) { return InitLegacy({10}, log, profiler); }
+// v10
+template <int kVersion>
+ncclResult_t Init(ncclDebugLogger_t log, ncclProfilerCallback_t profiler) {
+  return InitLegacy({kVersion}, log, profiler);
+}
 
 // The config is valid during the call only.
-template <class Config>
-int TrafficClassOf(const Config* config) {
+int TrafficClassOf(const ncclNetCommConfig_v10_t* config) {
   return config == nullptr ? NCCL_NET_TRAFFIC_CLASS_UNDEF : config->trafficClass;
 }
 
-template <int kVersion, class Config>
-ncclResult_t InitV11(void** ctx, uint64_t comm_id, Config* config, ncclDebugLogger_t log,
-                     ncclProfilerCallback_t profiler) {
+// v11
+template <int kVersion>
+ncclResult_t Init(void** ctx, uint64_t comm_id, ncclNetCommConfig_v11_t* config, ncclDebugLogger_t log,
+                  ncclProfilerCallback_t profiler) {
   return InitContext(ctx, {kVersion, comm_id, TrafficClassOf(config)}, log, profiler);
-}
-
-template <class Props>
-void FillCommon(const DeviceProperties& from, Props* to) {
-  to->name = const_cast<char*>(from.name);
-  to->pciPath = const_cast<char*>(from.pci_path);
-  to->guid = from.guid;
-  to->ptrSupport = from.pointer_support;
-  to->speed = from.speed_mbps;
-  to->port = from.port;
-  to->latency = from.latency_us;
-  to->maxComms = from.max_comms;
-  to->maxRecvs = from.max_receives;
-}
-
-// More children than the version can name are left out.
-template <class VProps>
-void FillChildren(const DeviceProperties& from, VProps* to) {
-  to->ndevs = static_cast<int>(std::min(from.children.size(), std::size(to->devs)));
-  std::copy_n(from.children.begin(), to->ndevs, to->devs);
 }
 
 // regIsGlobal and forceFlush stay 0.
@@ -62,13 +51,23 @@ ncclResult_t GetProperties(int dev, Props* to) {
   DeviceProperties from;
   const ncclResult_t result = ReadProperties(dev, &from);
   if (result != ncclSuccess) return result;
-  FillCommon(from, to);
+  to->name = const_cast<char*>(from.name);
+  to->pciPath = const_cast<char*>(from.pci_path);
+  to->guid = from.guid;
+  to->ptrSupport = from.pointer_support;
+  to->speed = from.speed_mbps;
+  to->port = from.port;
+  to->latency = from.latency_us;
+  to->maxComms = from.max_comms;
+  to->maxRecvs = from.max_receives;
   if constexpr (kVersion >= 7) {
     to->netDeviceType = NCCL_NET_DEVICE_HOST;
     to->netDeviceVersion = NCCL_NET_DEVICE_INVALID_VERSION;
   }
   if constexpr (kVersion >= 9) {
-    FillChildren(from, &to->vProps);
+    // More children than the version can name are left out.
+    to->vProps.ndevs = static_cast<int>(std::min(from.children.size(), std::size(to->vProps.devs)));
+    std::copy_n(from.children.begin(), to->vProps.ndevs, to->vProps.devs);
     to->maxP2pBytes = from.max_p2p_bytes;
     to->maxCollBytes = from.max_collective_bytes;
   }
@@ -77,57 +76,68 @@ ncclResult_t GetProperties(int dev, Props* to) {
   return ncclSuccess;
 }
 
-ncclResult_t ListenV6(int dev, void* handle, void** listen_comm) {
+// v6
+ncclResult_t Listen(int dev, void* handle, void** listen_comm) {
   return Listen(LegacyContext(), dev, handle, listen_comm);
 }
 
-ncclResult_t ConnectV6(int dev, void* handle, void** send_comm) {
+// v6
+ncclResult_t Connect(int dev, void* handle, void** send_comm) {
   return Connect(LegacyContext(), dev, handle, NCCL_NET_TRAFFIC_CLASS_UNDEF, send_comm);
 }
 
-// The device handles of this and the next ones are for devices that a GPU drives; a host device must not write them.
-ncclResult_t ConnectV7(int dev, void* handle, void** send_comm, ncclNetDeviceHandle_v7_t** /*send_dev_comm*/) {
-  return ConnectV6(dev, handle, send_comm);
+// v7. The device handles of this and the next ones are for devices that a GPU drives; a host device must not write
+// them.
+ncclResult_t Connect(int dev, void* handle, void** send_comm, ncclNetDeviceHandle_v7_t** /*send_dev_comm*/) {
+  return Connect(dev, handle, send_comm);
 }
 
-ncclResult_t ConnectV10(int dev, ncclNetCommConfig_v10_t* config, void* handle, void** send_comm,
-                        ncclNetDeviceHandle_v10_t** /*send_dev_comm*/) {
+// v10
+ncclResult_t Connect(int dev, ncclNetCommConfig_v10_t* config, void* handle, void** send_comm,
+                     ncclNetDeviceHandle_v10_t** /*send_dev_comm*/) {
   return Connect(LegacyContext(), dev, handle, TrafficClassOf(config), send_comm);
 }
 
-ncclResult_t ConnectV11(void* ctx, int dev, void* handle, void** send_comm,
-                        ncclNetDeviceHandle_v11_t** /*send_dev_comm*/) {
+// v11
+ncclResult_t Connect(void* ctx, int dev, void* handle, void** send_comm,
+                     ncclNetDeviceHandle_v11_t** /*send_dev_comm*/) {
   return Connect(ctx, dev, handle, NCCL_NET_TRAFFIC_CLASS_UNDEF, send_comm);
 }
 
-ncclResult_t AcceptV7(void* listen_comm, void** recv_comm, ncclNetDeviceHandle_v7_t** /*recv_dev_comm*/) {
+// v7
+ncclResult_t Accept(void* listen_comm, void** recv_comm, ncclNetDeviceHandle_v7_t** /*recv_dev_comm*/) {
   return Accept(listen_comm, recv_comm);
 }
 
-ncclResult_t RegMrV6(void* comm, void* data, int size, int type, void** mhandle) {
+// v6
+ncclResult_t RegMr(void* comm, void* data, int size, int type, void** mhandle) {
   return RegMr(comm, data, static_cast<size_t>(size), type, mhandle);
 }
 
-ncclResult_t IsendV10(void* comm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
+// v10
+ncclResult_t Isend(void* comm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
   return Send(comm, {data, size, tag, static_cast<MemoryRegion*>(mhandle), phandle}, request);
 }
 
-// Size is int up to v8.
+// v6, and v9 with size_t
 template <class Size>
-ncclResult_t IsendV6(void* comm, void* data, Size size, int tag, void* mhandle, void** request) {
-  return IsendV10(comm, data, static_cast<size_t>(size), tag, mhandle, nullptr, request);
+ncclResult_t Isend(void* comm, void* data, Size size, int tag, void* mhandle, void** request) {
+  return Isend(comm, data, static_cast<size_t>(size), tag, mhandle, nullptr, request);
 }
 
-ncclResult_t IrecvV10(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
-                      void** request) {
+// v10
+ncclResult_t Irecv(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
+                   void** request) {
   return Receive(comm, {n, data, sizes, tags, nullptr, phandles}, mhandles, true, request);
 }
 
-ncclResult_t IrecvV9(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** request) {
-  return IrecvV10(comm, n, data, sizes, tags, mhandles, nullptr, request);
+// v9
+ncclResult_t Irecv(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** request) {
+  return Irecv(comm, n, data, sizes, tags, mhandles, nullptr, request);
 }
 
-ncclResult_t IrecvV6(void* comm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
+// v6
+ncclResult_t Irecv(void* comm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
   size_t wide[kReceivesMax];  // Receive refuses a larger n and a negative size.
   if (sizes != nullptr) std::copy_n(sizes, std::clamp(n, 0, kReceivesMax), wide);
   return Receive(comm, {n, data, sizes == nullptr ? nullptr : wide, tags}, mhandles, false, request);
@@ -140,67 +150,36 @@ ncclResult_t MakeVDevice(int* index, VProps* props) {
 }
 
 // What NCCL announces is seldom busy: lanes and memory are shared by what really is (lane_budget.h, busy_lanes.h).
-template <class Attr>
-ncclResult_t SetNetAttr(void* ctx, Attr* attr) {
+ncclResult_t SetNetAttr(void* ctx, ncclNetAttr_v11_t* attr) {
   return ctx == nullptr || attr == nullptr ? ncclInvalidArgument : ncclSuccess;
-}
-
-template <class Table>
-constexpr void FillSetUp(Table* table) {
-  constexpr int kVersion = kNetVersion<Table>;
-  if constexpr (kVersion < 10) table->init = InitV6<kVersion>;
-  if constexpr (kVersion == 10) table->init = InitV10;
-  if constexpr (kVersion < 11) {
-    table->devices = LegacyDevices;
-    table->listen = ListenV6;
-  } else {
-    table->init = InitV11<kVersion>;
-    table->devices = Devices;
-    table->listen = Listen;
-    table->finalize = Finalize;
-    table->makeVDevice = MakeVDevice;
-    table->setNetAttr = SetNetAttr;
-  }
-  table->getProperties = GetProperties<kVersion>;
-}
-
-template <class Table>
-constexpr void FillConnections(Table* table) {
-  constexpr int kVersion = kNetVersion<Table>;
-  if constexpr (kVersion == 6) table->connect = ConnectV6;
-  if constexpr (kVersion >= 7 && kVersion <= 9) table->connect = ConnectV7;
-  if constexpr (kVersion == 10) table->connect = ConnectV10;
-  if constexpr (kVersion >= 11) table->connect = ConnectV11;
-  if constexpr (kVersion == 6) table->accept = Accept;
-  if constexpr (kVersion >= 7) table->accept = AcceptV7;
-  table->closeSend = CloseSend;
-  table->closeRecv = CloseRecv;
-  table->closeListen = CloseListen;
-}
-
-template <class Table>
-constexpr void FillTransfers(Table* table) {
-  constexpr int kVersion = kNetVersion<Table>;
-  if constexpr (kVersion <= 7) table->regMr = RegMrV6;
-  if constexpr (kVersion >= 8) table->regMr = RegMr;
-  table->deregMr = DeregMr;
-  if constexpr (kVersion <= 9) table->isend = IsendV6;
-  if constexpr (kVersion >= 10) table->isend = IsendV10;
-  if constexpr (kVersion <= 8) table->irecv = IrecvV6;
-  if constexpr (kVersion == 9) table->irecv = IrecvV9;
-  if constexpr (kVersion >= 10) table->irecv = IrecvV10;
-  table->iflush = Flush;
-  table->test = Test;
 }
 
 // Entries that nobody fills are null, as shims.h lists.
 template <class Table>
 constexpr Table MakeTable() {
+  constexpr int kVersion = kNetVersion<Table>;
   Table table = {};
   table.name = kName;
-  FillSetUp(&table);
-  FillConnections(&table);
-  FillTransfers(&table);
+  table.init = Init<kVersion>;
+  table.devices = kVersion < 11 ? LegacyDevices : Devices;
+  table.getProperties = GetProperties<kVersion>;
+  table.listen = Listen;
+  table.connect = Connect;
+  table.accept = Accept;
+  table.regMr = RegMr;
+  table.deregMr = DeregMr;
+  table.isend = Isend;
+  table.irecv = Irecv;
+  table.iflush = Flush;
+  table.test = Test;
+  table.closeSend = CloseSend;
+  table.closeRecv = CloseRecv;
+  table.closeListen = CloseListen;
+  if constexpr (kVersion >= 11) {
+    table.makeVDevice = MakeVDevice;
+    table.finalize = Finalize;
+    table.setNetAttr = SetNetAttr;
+  }
   return table;
 }
 

@@ -8,7 +8,7 @@
 // Source:  NCCL 2.13 to 2.30.
 #pragma once
 
-#include "nccl/versions.h"
+#include "nccl/net_tables.h"
 
 // `extern` matters: a const object has internal linkage otherwise, inside extern "C" as well.
 extern "C" {

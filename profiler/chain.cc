@@ -15,99 +15,52 @@ constexpr uint64_t kTypesOfV5 = ncclProfileCeColl - 1;
 constexpr uint64_t kTypesOfV4 = ncclProfileGroupApi - 1;
 
 // False: the older version has no such event.
-template <typename Descriptor>
-bool Convert(const Descriptor& from, Descriptor* to) {
+bool Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v6_t* to) {
   *to = from;
   return true;
 }
 
-bool Convert(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v5_t* to) {
+bool Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v5_t* to) {
   static_assert(sizeof(from) == sizeof(*to), "v6 only adds members to the union");
-  if ((from.type & ~kTypesOfV5) != 0) return false;
   memcpy(to, &from, sizeof(*to));
-  return true;
+  return (from.type & ~kTypesOfV5) == 0;
 }
 
-bool Convert(const ncclProfilerEventDescr_v5_t& from, ncclProfilerEventDescr_v4_t* to) {
-  if ((from.type & ~kTypesOfV4) != 0) return false;
+bool Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v4_t* to) {
   *to = {};
   to->type = static_cast<uint8_t>(from.type);
   to->parentObj = from.parentObj;
   to->rank = from.rank;
-  switch (from.type) {
-    // The parent of v5 is a call of the application, which v4 does not have.
-    case ncclProfileColl:
-      to->parentObj = from.coll.parentGroup;
-      static_assert(sizeof(to->coll) == offsetof(ncclProfilerColl_v5_t, parentGroup), "v5 adds the group to the end");
-      memcpy(&to->coll, &from.coll, sizeof(to->coll));
-      break;
-    case ncclProfileP2p:
-      to->parentObj = from.p2p.parentGroup;
-      static_assert(sizeof(to->p2p) == offsetof(ncclProfilerP2p_v5_t, parentGroup), "v5 adds the group to the end");
-      memcpy(&to->p2p, &from.p2p, sizeof(to->p2p));
-      break;
-    case ncclProfileProxyOp:
-      to->proxyOp = from.proxyOp;
-      break;
-    case ncclProfileProxyStep:
-      to->proxyStep = from.proxyStep;
-      break;
-    case ncclProfileKernelCh:
-      to->kernelCh = from.kernelCh;
-      break;
-    case ncclProfileNetPlugin:
-      to->netPlugin = from.netPlugin;
-      break;
-    default:
-      break;
-  }
-  return true;
+  static_assert(sizeof(*to) == offsetof(ncclProfilerEventDescr_v4_t, coll) + sizeof(to->coll), "coll is the largest");
+  memcpy(&to->coll, &from.coll, sizeof(to->coll));
+  // The parent of v5 is a call of the application, which v4 does not have.
+  if (from.type == ncclProfileColl) to->parentObj = from.coll.parentGroup;
+  if (from.type == ncclProfileP2p) to->parentObj = from.p2p.parentGroup;
+  return (from.type & ~kTypesOfV4) == 0;
 }
 
-bool Convert(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v4_t* to) {
-  ncclProfilerEventDescr_v5_t between;
-  return Convert(from, &between) && Convert(between, to);
+template <typename Descriptor>
+ncclResult_t StartNarrowed(ncclResult_t (*start)(void*, void**, Descriptor*), void* context, void** handle,
+                           const ncclProfilerEventDescr_v6_t& event) {
+  Descriptor narrowed;
+  return Narrow(event, &narrowed) ? start(context, handle, &narrowed) : ncclSuccess;
 }
-
-// An older NCCL's events for a newer profiler: never, because Load asks for older versions only.
-template <typename From, typename To>
-bool Convert(const From&, To*) {
-  return false;
-}
-
-template <int kOfTable, typename DescriptorOfTable>
-struct Facts {
-  static constexpr int kNumber = kOfTable;
-  using Descriptor = DescriptorOfTable;
-};
-template <typename Table>
-struct Version;
-template <>
-struct Version<ncclProfiler_v4_t> : Facts<4, ncclProfilerEventDescr_v4_t> {};
-template <>
-struct Version<ncclProfiler_v5_t> : Facts<5, ncclProfilerEventDescr_v5_t> {};
-template <>
-struct Version<ncclProfiler_v6_t> : Facts<6, ncclProfilerEventDescr_v6_t> {};
-
-template <typename TablePointer>
-using VersionOf = Version<std::remove_pointer_t<TablePointer>>;
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Chain>> Chain::Load(const std::string& path, int version) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return absl::NotFoundError(dlerror());
-  void* const v6 = version >= 6 ? dlsym(library, "ncclProfiler_v6") : nullptr;
-  void* const v5 = version >= 5 ? dlsym(library, "ncclProfiler_v5") : nullptr;
-  void* const v4 = dlsym(library, "ncclProfiler_v4");
-  Table table = static_cast<ncclProfiler_v4_t*>(v4);
-  if (v5 != nullptr) table = static_cast<ncclProfiler_v5_t*>(v5);
-  if (v6 != nullptr) table = static_cast<ncclProfiler_v6_t*>(v6);
-  if (v4 == nullptr && v5 == nullptr && v6 == nullptr) {
-    dlclose(library);
-    return absl::NotFoundError(absl::StrCat(path, " has no ncclProfiler_v4 to ncclProfiler_v", version));
+  for (int older = version; older >= 4; --older) {
+    void* const symbol = dlsym(library, absl::StrCat("ncclProfiler_v", older).c_str());
+    if (symbol == nullptr) continue;
+    Table table = static_cast<ncclProfiler_v4_t*>(symbol);
+    if (older == 5) table = static_cast<ncclProfiler_v5_t*>(symbol);
+    if (older == 6) table = static_cast<ncclProfiler_v6_t*>(symbol);
+    return std::unique_ptr<Chain>(new Chain(library, older, table));
   }
-  return std::unique_ptr<Chain>(new Chain(library, table));
+  dlclose(library);
+  return absl::NotFoundError(absl::StrCat(path, " has no ncclProfiler_v4 to ncclProfiler_v", version));
 }
 
 Chain::~Chain() { dlclose(library_); }
@@ -116,14 +69,10 @@ const char* Chain::name() const {
   return std::visit([](auto* table) { return table->name; }, table_);
 }
 
-int Chain::version() const {
-  return std::visit([](auto* table) { return VersionOf<decltype(table)>::kNumber; }, table_);
-}
-
 ncclResult_t Chain::Init(void** context, int* mask, const CommunicatorFacts& facts) {
   return std::visit(
       [&](auto* table) {
-        if constexpr (VersionOf<decltype(table)>::kNumber == 4) {
+        if constexpr (std::is_same_v<decltype(table), ncclProfiler_v4_t*>) {
           return table->init(context, mask, facts.name, facts.id, facts.nodes, facts.ranks, facts.rank, facts.logger);
         } else {
           return table->init(context, facts.id, mask, facts.name, facts.nodes, facts.ranks, facts.rank, facts.logger);
@@ -132,20 +81,9 @@ ncclResult_t Chain::Init(void** context, int* mask, const CommunicatorFacts& fac
       table_);
 }
 
-template <typename Descriptor>
-ncclResult_t Chain::Start(void* context, void** handle, const Descriptor& event) {
-  return std::visit(
-      [&](auto* table) {
-        typename VersionOf<decltype(table)>::Descriptor converted;
-        if (!Convert(event, &converted)) return ncclSuccess;
-        return table->startEvent(context, handle, &converted);
-      },
-      table_);
+ncclResult_t Chain::Start(void* context, void** handle, const ncclProfilerEventDescr_v6_t& event) {
+  return std::visit([&](auto* table) { return StartNarrowed(table->startEvent, context, handle, event); }, table_);
 }
-
-template ncclResult_t Chain::Start(void*, void**, const ncclProfilerEventDescr_v4_t&);
-template ncclResult_t Chain::Start(void*, void**, const ncclProfilerEventDescr_v5_t&);
-template ncclResult_t Chain::Start(void*, void**, const ncclProfilerEventDescr_v6_t&);
 
 ncclResult_t Chain::Stop(void* handle) {
   return std::visit([&](auto* table) { return table->stopEvent(handle); }, table_);

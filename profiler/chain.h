@@ -13,9 +13,7 @@
 #include <variant>
 
 #include "absl/status/statusor.h"
-#include "nccl/profiler_v4.h"
-#include "nccl/profiler_v5.h"
-#include "nccl/profiler_v6.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 
@@ -36,21 +34,21 @@ class Chain {
   ~Chain();
 
   const char* name() const;
-  int version() const;
+  int version() const { return version_; }
 
   ncclResult_t Init(void** context, int* mask, const CommunicatorFacts& facts);
   // `event`'s parents are the other profiler's. *handle stays null where it knows no such events.
-  template <typename Descriptor>
-  ncclResult_t Start(void* context, void** handle, const Descriptor& event);
+  ncclResult_t Start(void* context, void** handle, const ncclProfilerEventDescr_v6_t& event);
   ncclResult_t Stop(void* handle);
   ncclResult_t Note(void* handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v5_t* args);
   ncclResult_t Finalize(void* context);
 
  private:
   using Table = std::variant<ncclProfiler_v4_t*, ncclProfiler_v5_t*, ncclProfiler_v6_t*>;
-  Chain(void* library, Table table) : library_(library), table_(table) {}
+  Chain(void* library, int version, Table table) : library_(library), version_(version), table_(table) {}
 
   void* const library_;
+  const int version_;
   const Table table_;
 };
 

@@ -1,8 +1,9 @@
 #include "profiler/event.h"
 
+#include <cstddef>
 #include <cstring>
 
-#include "nccl/profiler.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 namespace {
@@ -26,9 +27,73 @@ void TakeNetwork(int64_t id, const void* data, EventFacts* facts) {
   facts->bytes = socket.sock.length;
 }
 
-// What all versions have.
-template <typename Descriptor>
-EventFacts CommonFacts(const Descriptor& event) {
+// What comes before a collective or a point-to-point, and what is done for it.
+void TakeOther(const ncclProfilerEventDescr_v6_t& event, EventFacts* facts) {
+  switch (event.type) {
+    case ncclProfileGroupApi:
+      facts->depth = event.groupApi.groupDepth;
+      facts->captured = event.groupApi.graphCaptured;
+      break;
+    case ncclProfileCollApi:
+      TakeOperation(event.collApi, facts);
+      facts->root = event.collApi.root;
+      facts->captured = event.collApi.graphCaptured;
+      break;
+    case ncclProfileP2pApi:
+      TakeOperation(event.p2pApi, facts);
+      facts->captured = event.p2pApi.graphCaptured;
+      break;
+    case ncclProfileProxyOp:
+      facts->channel = event.proxyOp.channelId;
+      facts->peer = event.proxyOp.peer;
+      facts->steps = event.proxyOp.nSteps;
+      facts->bytes = static_cast<uint64_t>(event.proxyOp.chunkSize);
+      facts->sends = event.proxyOp.isSend != 0;
+      break;
+    case ncclProfileProxyStep:
+      facts->step = event.proxyStep.step;
+      break;
+    case ncclProfileKernelCh:
+      facts->channel = event.kernelCh.channelId;
+      facts->gpu_time = event.kernelCh.pTimer;
+      break;
+    case ncclProfileNetPlugin:
+      TakeNetwork(event.netPlugin.id, event.netPlugin.data, facts);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
+void ShortText::Set(const char* from) {
+  if (from == nullptr) return;
+  strncpy(text, from, sizeof(text) - 1);
+}
+
+ncclProfilerEventDescr_v6_t Widened(const ncclProfilerEventDescr_v4_t& event) {
+  ncclProfilerEventDescr_v6_t wide = {};
+  wide.type = event.type;
+  wide.parentObj = event.parentObj;
+  wide.rank = event.rank;
+  static_assert(sizeof(event) == offsetof(ncclProfilerEventDescr_v4_t, coll) + sizeof(event.coll),
+                "coll is the largest");
+  memcpy(&wide.coll, &event.coll, sizeof(event.coll));
+  // The parent of v4 is the group: it does not have the application's calls.
+  if (event.type == ncclProfileColl) wide.coll.parentGroup = event.parentObj;
+  if (event.type == ncclProfileP2p) wide.p2p.parentGroup = event.parentObj;
+  return wide;
+}
+
+ncclProfilerEventDescr_v6_t Widened(const ncclProfilerEventDescr_v5_t& event) {
+  ncclProfilerEventDescr_v6_t wide;
+  static_assert(sizeof(event) == sizeof(wide), "v6 only adds members to the union");
+  memcpy(&wide, &event, sizeof(wide));
+  return wide;
+}
+
+EventFacts FactsOf(const ncclProfilerEventDescr_v6_t& event) {
   EventFacts facts;
   facts.type = static_cast<uint32_t>(event.type);
   facts.parent = event.parentObj;
@@ -39,83 +104,24 @@ EventFacts CommonFacts(const Descriptor& event) {
       facts.protocol.Set(event.coll.proto);
       facts.sequence = event.coll.seqNumber;
       facts.root = event.coll.root;
+      facts.group = event.coll.parentGroup;
       break;
     case ncclProfileP2p:
       TakeOperation(event.p2p, &facts);
       facts.peer = event.p2p.peer;
-      break;
-    case ncclProfileProxyOp:
-      facts.channel = event.proxyOp.channelId;
-      facts.peer = event.proxyOp.peer;
-      facts.steps = event.proxyOp.nSteps;
-      facts.bytes = static_cast<uint64_t>(event.proxyOp.chunkSize);
-      facts.sends = event.proxyOp.isSend != 0;
-      break;
-    case ncclProfileProxyStep:
-      facts.step = event.proxyStep.step;
-      break;
-    case ncclProfileKernelCh:
-      facts.channel = event.kernelCh.channelId;
-      facts.gpu_time = event.kernelCh.pTimer;
-      break;
-    case ncclProfileNetPlugin:
-      TakeNetwork(event.netPlugin.id, event.netPlugin.data, &facts);
-      break;
-    default:
-      break;
-  }
-  return facts;
-}
-
-// What v5 added.
-template <typename Descriptor>
-EventFacts FactsFromV5(const Descriptor& event) {
-  EventFacts facts = CommonFacts(event);
-  switch (event.type) {
-    case ncclProfileColl:
-      facts.group = event.coll.parentGroup;
-      break;
-    case ncclProfileP2p:
       facts.group = event.p2p.parentGroup;
       break;
-    case ncclProfileGroupApi:
-      facts.depth = event.groupApi.groupDepth;
-      facts.captured = event.groupApi.graphCaptured;
+    case ncclProfileCeColl:
+      TakeOperation(event.ceColl, &facts);
+      facts.sequence = event.ceColl.seqNumber;
+      facts.root = event.ceColl.root;
       break;
-    case ncclProfileCollApi:
-      TakeOperation(event.collApi, &facts);
-      facts.root = event.collApi.root;
-      facts.captured = event.collApi.graphCaptured;
-      break;
-    case ncclProfileP2pApi:
-      TakeOperation(event.p2pApi, &facts);
-      facts.captured = event.p2pApi.graphCaptured;
+    case ncclProfileCeBatch:
+      facts.bytes = event.ceCollBatch.totalBytes;
+      facts.steps = event.ceCollBatch.numOps;
       break;
     default:
-      break;
-  }
-  return facts;
-}
-
-}  // namespace
-
-void ShortText::Set(const char* from) {
-  if (from == nullptr) return;
-  strncpy(text, from, sizeof(text) - 1);
-}
-
-EventFacts FactsOf(const ncclProfilerEventDescr_v4_t& event) { return CommonFacts(event); }
-EventFacts FactsOf(const ncclProfilerEventDescr_v5_t& event) { return FactsFromV5(event); }
-
-EventFacts FactsOf(const ncclProfilerEventDescr_v6_t& event) {
-  EventFacts facts = FactsFromV5(event);
-  if (event.type == ncclProfileCeColl) {
-    TakeOperation(event.ceColl, &facts);
-    facts.sequence = event.ceColl.seqNumber;
-    facts.root = event.ceColl.root;
-  } else if (event.type == ncclProfileCeBatch) {
-    facts.bytes = event.ceCollBatch.totalBytes;
-    facts.steps = event.ceCollBatch.numOps;
+      TakeOther(event, &facts);
   }
   return facts;
 }

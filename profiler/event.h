@@ -8,9 +8,7 @@
 
 #include <cstdint>
 
-#include "nccl/profiler_v4.h"
-#include "nccl/profiler_v5.h"
-#include "nccl/profiler_v6.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 
@@ -23,7 +21,7 @@ struct ShortText {
 struct EventFacts {
   uint32_t type = 0;       // one of ncclProfilerEventType_t
   void* parent = nullptr;  // a handle of ours
-  void* group = nullptr;   // another, of collectives from v5 on
+  void* group = nullptr;   // another, of collectives; before v5 the same
   ShortText function, datatype, algorithm, protocol;
   uint64_t count = 0;     // elements
   uint64_t sequence = 0;  // of the collective
@@ -35,8 +33,10 @@ struct EventFacts {
   bool captured = false;  // into a CUDA graph
 };
 
-EventFacts FactsOf(const ncclProfilerEventDescr_v4_t& event);
-EventFacts FactsOf(const ncclProfilerEventDescr_v5_t& event);
+// An event of an older version as the newest has it.
+ncclProfilerEventDescr_v6_t Widened(const ncclProfilerEventDescr_v4_t& event);
+ncclProfilerEventDescr_v6_t Widened(const ncclProfilerEventDescr_v5_t& event);
+inline const ncclProfilerEventDescr_v6_t& Widened(const ncclProfilerEventDescr_v6_t& event) { return event; }
 EventFacts FactsOf(const ncclProfilerEventDescr_v6_t& event);
 
 // An event from its start to its end.

@@ -18,6 +18,10 @@ std::string Text(const absl::StatusOr<SocketAddress>& address) { return address.
 constexpr int kIndexBits = 20;
 constexpr int kSeenCommunicatorAt = 32;
 
+uint32_t IndexOf(void* handle) {
+  return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle) & ((1u << kIndexBits) - 1));
+}
+
 // Above those of all recorders that are gone.
 std::atomic<uint64_t> g_next_generation{1};
 
@@ -82,12 +86,11 @@ std::vector<uint32_t> Recorder::ForgetEnded() {
   return rows;
 }
 
-Recorder::Entry* Recorder::Find(void* handle, uint32_t* index) {
-  const auto bits = reinterpret_cast<uint64_t>(handle);
-  *index = static_cast<uint32_t>(bits & ((1u << kIndexBits) - 1));
-  if (handle == nullptr || *index >= slots_.size()) return nullptr;
-  Entry& entry = slots_[*index];
-  return entry.generation == bits >> kIndexBits ? &entry : nullptr;
+Recorder::Entry* Recorder::Find(void* handle) {
+  const uint32_t index = IndexOf(handle);
+  if (handle == nullptr || index >= slots_.size()) return nullptr;
+  Entry& entry = slots_[index];
+  return entry.generation == reinterpret_cast<uint64_t>(handle) >> kIndexBits ? &entry : nullptr;
 }
 
 bool Recorder::HasRoom() {
@@ -120,9 +123,8 @@ bool Recorder::Sampled(uint32_t communicator, uint32_t type) {
 }
 
 uint32_t Recorder::TakeTrack(const Entry& entry) {
-  uint32_t index = 0;
   const EventFacts& facts = entry.event.facts;
-  const Entry* const parent = Find(facts.parent, &index);
+  const Entry* const parent = Find(facts.parent);
   const EventFacts* const of = parent != nullptr ? &parent->event.facts : nullptr;
   const bool net = facts.type == ncclProfileNetPlugin;
   const TracedLanes::Lane* const lane = net ? &lanes_.Of(facts.fd, entry.event.begin_ns) : nullptr;
@@ -136,8 +138,7 @@ uint32_t Recorder::TakeTrack(const Entry& entry) {
 
 void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t now_ns, bool wanted, bool chained) {
   MutexLock lock(mutex_);
-  uint32_t parent_index = kNone;
-  const Entry* const parent = Find(facts.parent, &parent_index);
+  const Entry* const parent = Find(facts.parent);
   const bool sampled = parent != nullptr ? parent->sampled : Sampled(communicator, facts.type);
   const bool recorded = wanted && sampled && HasRoom();
   if (!recorded && !chained) return nullptr;
@@ -167,15 +168,14 @@ void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t no
 }
 
 void Recorder::ChildStarts(Entry* entry) {
-  uint32_t index = 0;
   const uint32_t type = entry->event.facts.type;
   // From v5 on a collective's parent is the application's call, which ends by itself.
   void* const above = entry->event.facts.group != nullptr ? entry->event.facts.group : entry->event.facts.parent;
-  Entry* const parent = type == ncclProfileNetPlugin || type == ncclProfileProxyStep ? nullptr : Find(above, &index);
+  Entry* const parent = type == ncclProfileNetPlugin || type == ncclProfileProxyStep ? nullptr : Find(above);
   // One that is another profiler's only waits for nobody.
   if (parent == nullptr || !parent->recorded || !Lasts(parent->event.facts.type)) return;
   if (parent->state != Slot::kOpen && parent->state != Slot::kLingering) return;
-  entry->parent = index;
+  entry->parent = IndexOf(above);
   ++parent->children;
 }
 
@@ -188,8 +188,7 @@ void Recorder::ChildStops(uint32_t parent, int64_t now_ns) {
 
 void Recorder::Note(void* handle, int state, const ncclProfilerEventStateArgs_v5_t* args, int64_t now_ns) {
   MutexLock lock(mutex_);
-  uint32_t index = 0;
-  Entry* const entry = Find(handle, &index);
+  Entry* const entry = Find(handle);
   if (entry == nullptr || entry->state != Slot::kOpen) return;
   Event& event = entry->event;
   if (state == ncclProfilerProxyOpInProgress_v4 && event.queued_ns == 0) {
@@ -205,15 +204,14 @@ void Recorder::Note(void* handle, int state, const ncclProfilerEventStateArgs_v5
 
 void Recorder::Stop(void* handle, int64_t now_ns) {
   MutexLock lock(mutex_);
-  uint32_t index = 0;
-  Entry* const entry = Find(handle, &index);
+  Entry* const entry = Find(handle);
   if (entry == nullptr || entry->state != Slot::kOpen) return;
   entry->event.end_ns = std::max(entry->event.end_ns, now_ns);
   if (entry->recorded && Lasts(entry->event.facts.type)) {
     entry->state = Slot::kLingering;
-    lingering_.push_back(index);
+    lingering_.push_back(IndexOf(handle));
   } else {
-    Finish(index);
+    Finish(IndexOf(handle));
   }
 }
 
@@ -255,14 +253,12 @@ void Recorder::FinishLingering(int64_t now_ns) {
 
 void Recorder::SetChained(void* handle, void* chained) {
   MutexLock lock(mutex_);
-  uint32_t index = 0;
-  if (Entry* const entry = Find(handle, &index)) entry->chained = chained;
+  if (Entry* const entry = Find(handle)) entry->chained = chained;
 }
 
 void* Recorder::Chained(void* handle) {
   MutexLock lock(mutex_);
-  uint32_t index = 0;
-  const Entry* const entry = Find(handle, &index);
+  const Entry* const entry = Find(handle);
   return entry != nullptr ? entry->chained : nullptr;
 }
 

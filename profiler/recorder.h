@@ -55,7 +55,7 @@ class TracedLanes {
   uint32_t seen_ = 0;
 };
 
-class Recorder final : private TraceSource {
+class Recorder {
  public:
   // Slots for events of the trace: about 25 MiB, made as they are needed. All are made before one is used again,
   // because children may begin long after their parent's end.
@@ -73,7 +73,7 @@ class Recorder final : private TraceSource {
   };
 
   explicit Recorder(const Settings& settings);
-  ~Recorder() override;
+  ~Recorder();
 
   // The number of another communicator; nothing of it begins after EndCommunicator.
   uint32_t AddCommunicator(const std::string& name);
@@ -95,7 +95,12 @@ class Recorder final : private TraceSource {
   void SetChained(void* handle, void* chained);
   void* Chained(void* handle);
 
-  uint64_t dropped() const override { return dropped_.load(std::memory_order_relaxed); }
+  // Events for which there was no room.
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+  // The writer's: what is over by `now_ns`, and that it is in the file.
+  TraceBatch TakeBatch(int64_t now_ns);
+  void BatchWritten();
 
  private:
   enum class Slot : uint8_t { kFree, kOpen, kLingering, kDone };
@@ -117,7 +122,8 @@ class Recorder final : private TraceSource {
   };
   static constexpr uint32_t kNone = ~0u;
 
-  Entry* Find(void* handle, uint32_t* index) TCPX_REQUIRES(mutex_);
+  // Null: the handle is too old, or none.
+  Entry* Find(void* handle) TCPX_REQUIRES(mutex_);
   // For the trace. False: counted.
   bool HasRoom() TCPX_REQUIRES(mutex_);
   uint32_t TakeSlot() TCPX_REQUIRES(mutex_);
@@ -129,9 +135,6 @@ class Recorder final : private TraceSource {
   void FinishLingering(int64_t now_ns) TCPX_REQUIRES(mutex_);
   // The rows of communicators that have ended: no further event belongs to them.
   std::vector<uint32_t> ForgetEnded() TCPX_REQUIRES(mutex_);
-
-  TraceBatch TakeBatch(int64_t now_ns) override;
-  void BatchWritten() override;
 
   const int64_t sample_;
   const uint64_t first_generation_;

@@ -1,10 +1,10 @@
-// trace_file.h: a timeline that grows while the process runs, in the JSON form that Perfetto reads.
+// trace_file.h: a timeline that grows while the process runs, in the JSON form that Perfetto reads, and its lines.
 //
 // Purpose: an array of events, a line each; one that ends early, because its process was killed, can be read too. When
 //          half of the allowed bytes are used the file becomes NAME.older.json, in place of the one before it, and
 //          another one begins: the latest part is always there.
-// Threads: one at a time.
-// Units:   bytes.
+// Threads: one at a time; lines: any.
+// Units:   bytes; in a line microseconds with three decimals, as the format has it.
 // Errors:  a folder in which somebody else could replace the file is refused. The first write or rename that fails ends
 //          it; status() says why. Nothing is reported twice.
 // Source:  "Trace Event Format" of the Chromium project: JSON array format, phases X, M, i.
@@ -19,7 +19,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/clock_notes.h"
 #include "common/fd.h"
+#include "profiler/event.h"
 
 namespace tcpx {
 
@@ -40,7 +42,6 @@ class TraceFile {
   void Close();
 
   const absl::Status& status() const { return status_; }
-  const std::string& path() const { return path_; }
   std::string older_path() const;
   // Lines for the head of each file that follows, as they are then, after the names: an eighth of the allowed bytes at
   // most.
@@ -64,5 +65,14 @@ class TraceFile {
   Head latest_;
   std::string waiting_;
 };
+
+// The event, and within it what a step waited for.
+void AppendEvent(const Event& event, int pid, TraceFile* file);
+// A row's name, or the process's (track 0).
+std::string NameLine(const char* what, const std::string& name, int pid, uint32_t track);
+// A moment of the whole process with numbers: {"realtime_ns", 1}.
+std::string MomentLine(const char* name, int64_t at_ns, int pid, const char* key, int64_t value);
+// What this process is called in other processes' measures of its clock, as of `now_ns`; or one of its own.
+std::string ClockNoteLine(const ClockNote& note, int64_t now_ns, int pid);
 
 }  // namespace tcpx

@@ -9,7 +9,7 @@
 
 #include "common/log.h"
 #include "common/thread.h"
-#include "profiler/event_json.h"
+#include "profiler/recorder.h"
 
 namespace tcpx {
 // From one look for events to the next.
@@ -17,8 +17,8 @@ constexpr int kRoundMs = 100;
 // The longest time from one line with the clocks to the next.
 constexpr int64_t kClockEveryNs = 10 * kSecond;
 
-TraceWriter::TraceWriter(const std::string& path, uint64_t bytes_max, const std::string& process, TraceSource* source)
-    : source_(source), file_(path, bytes_max) {
+TraceWriter::TraceWriter(const std::string& path, uint64_t bytes_max, const std::string& process, Recorder* recorder)
+    : recorder_(recorder), file_(path, bytes_max) {
   if (path.empty()) return;
   if (!file_.Open().ok()) {
     TCPX_WARN("no trace: %s; TCPX_TRACE_DIR names its folder", file_.status().message());
@@ -52,7 +52,7 @@ void TraceWriter::Run() {
     last = ends_.load();
     WriteRound(last ? INT64_MAX : MonotonicNanos());
   }
-  const uint64_t dropped = source_->dropped();
+  const uint64_t dropped = recorder_->dropped();
   if (dropped != 0) {
     file_.Append(MomentLine("tcpx_dropped", MonotonicNanos(), getpid(), "events", static_cast<int64_t>(dropped)));
     TCPX_INFO("the trace lacks %d events, for which there was no memory; TCPX_TRACE_SAMPLE thins it out", dropped);
@@ -67,7 +67,7 @@ void TraceWriter::LogEnd() {
 }
 
 void TraceWriter::WriteRound(int64_t now_ns) {
-  const TraceBatch batch = source_->TakeBatch(now_ns);
+  const TraceBatch batch = recorder_->TakeBatch(now_ns);
   for (const NewTrack& track : batch.tracks) {
     file_.AppendName(NameLine("thread_name", track.name, getpid(), track.track), track.track);
   }
@@ -77,7 +77,7 @@ void TraceWriter::WriteRound(int64_t now_ns) {
   file_.Flush();
   for (const uint32_t row : batch.gone) file_.Forget(row);
   LogEnd();
-  source_->BatchWritten();
+  recorder_->BatchWritten();
 }
 
 // By which traces of several hosts are laid over each other.

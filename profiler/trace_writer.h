@@ -2,7 +2,7 @@
 // several hosts are joined.
 //
 // Threads: End from any, not by two at once; the rest is its own.
-// Lifetime: borrows its source, which is asked until End has returned.
+// Lifetime: borrows the recorder, which is asked until End has returned.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  a trace that can't be written ends with one WARN, and all else goes on.
 #pragma once
@@ -23,26 +23,18 @@
 
 namespace tcpx {
 
+class Recorder;
+
 struct TraceBatch {
   std::vector<NewTrack> tracks;
   std::vector<const Event*> events;  // these stay as they are until BatchWritten
   std::vector<uint32_t> gone;        // rows without further events
 };
 
-class TraceSource {
- public:
-  virtual ~TraceSource() = default;
-  // What is over by `now_ns`.
-  virtual TraceBatch TakeBatch(int64_t now_ns) = 0;
-  virtual void BatchWritten() = 0;
-  // Events for which there was no room.
-  virtual uint64_t dropped() const = 0;
-};
-
 class TraceWriter {
  public:
   // Starts, unless `path` is empty. `process`: its name in the trace.
-  TraceWriter(const std::string& path, uint64_t bytes_max, const std::string& process, TraceSource* source);
+  TraceWriter(const std::string& path, uint64_t bytes_max, const std::string& process, Recorder* recorder);
   ~TraceWriter() { End(); }
 
   // Writes what is over, and ends the trace.
@@ -62,7 +54,7 @@ class TraceWriter {
   // Once: that the trace has ended.
   void LogEnd();
 
-  TraceSource* const source_;
+  Recorder* const recorder_;
   TraceFile file_;
   bool logged_ = false;
   int64_t clock_ns_ = 0;

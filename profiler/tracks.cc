@@ -1,5 +1,7 @@
 #include "profiler/tracks.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 
 namespace tcpx {
@@ -55,23 +57,15 @@ std::vector<uint32_t>* Tracks::RowsOf(uint64_t key) {
   return rows != rows_.end() ? &rows->second : nullptr;
 }
 
-uint32_t Tracks::Add(const std::string& name, std::vector<uint32_t>* rows) {
+uint32_t Tracks::Add(const std::string& name, int64_t until_ns, std::vector<uint32_t>* rows) {
   const uint32_t row = ++latest_;
   new_.push_back({row, rows->empty() ? name : absl::StrCat(name, " (", rows->size() + 1, ")")});
-  row_[row] = Row();
+  until_ns_[row] = until_ns;
   rows->push_back(row);
   return row;
 }
 
-void Tracks::Release(uint32_t track) {
-  if (track != 0) row_[track].busy = false;
-}
-
-std::vector<NewTrack> Tracks::TakeNew() {
-  std::vector<NewTrack> taken;
-  taken.swap(new_);
-  return taken;
-}
+std::vector<NewTrack> Tracks::TakeNew() { return std::exchange(new_, {}); }
 
 std::vector<uint32_t> Tracks::Forget(uint32_t communicator) {
   std::vector<uint32_t> gone;
@@ -80,7 +74,7 @@ std::vector<uint32_t> Tracks::Forget(uint32_t communicator) {
     gone.insert(gone.end(), kind.second.begin(), kind.second.end());
     return true;
   });
-  for (const uint32_t row : gone) row_.erase(row);
+  for (const uint32_t row : gone) until_ns_.erase(row);
   return gone;
 }
 

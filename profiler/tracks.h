@@ -29,29 +29,23 @@ class Tracks {
   // A free row of those of `key`, which `name()` names where there is none yet; it is taken until Release.
   template <typename Name>
   uint32_t Take(uint64_t key, Name name) {
-    std::vector<uint32_t>* const rows = RowsOf(key);
-    if (rows == nullptr) return 0;
-    for (const uint32_t row : *rows) {
-      Row& here = row_[row];
-      if (here.busy) continue;
-      here.busy = true;
-      return row;
-    }
-    return HasRoom(*rows) ? Add(name(), rows) : 0;
+    return Place(key, 0, kTaken, name);
   }
-  void Release(uint32_t track);
+  void Release(uint32_t track) {
+    if (track != 0) until_ns_[track] = 0;
+  }
   // As Take for an event that is over, between two times.
   template <typename Name>
   uint32_t Place(uint64_t key, int64_t begin_ns, int64_t end_ns, Name name) {
     std::vector<uint32_t>* const rows = RowsOf(key);
     if (rows == nullptr) return 0;
-    uint32_t row = 0;
-    for (size_t i = 0; i < rows->size() && row == 0; ++i) {
-      if (row_[(*rows)[i]].until_ns <= begin_ns) row = (*rows)[i];
+    for (const uint32_t row : *rows) {
+      int64_t& until_ns = until_ns_[row];
+      if (until_ns > begin_ns) continue;
+      until_ns = end_ns;
+      return row;
     }
-    if (row == 0 && HasRoom(*rows)) row = Add(name(), rows);
-    if (row != 0) row_[row].until_ns = end_ns;
-    return row;
+    return IsFull() || rows->size() >= kRowsMax ? 0 : Add(name(), end_ns, rows);
   }
   // Those made since the last call.
   std::vector<NewTrack> TakeNew();
@@ -61,26 +55,23 @@ class Tracks {
   size_t kinds() const { return rows_.size(); }
 
  private:
-  struct Row {
-    bool busy = true;
-    int64_t until_ns = 0;  // the end of what was placed there last
-  };
+  static constexpr int64_t kTaken = INT64_MAX;
+
   // Null: a new kind, and no room.
   std::vector<uint32_t>* RowsOf(uint64_t key);
-  bool IsFull() const { return row_.size() + 1 >= kTracksMax; }  // with row 0
-  bool HasRoom(const std::vector<uint32_t>& rows) const { return !IsFull() && rows.size() < kRowsMax; }
-  uint32_t Add(const std::string& name, std::vector<uint32_t>* rows);
+  bool IsFull() const { return until_ns_.size() + 1 >= kTracksMax; }  // with row 0
+  uint32_t Add(const std::string& name, int64_t until_ns, std::vector<uint32_t>* rows);
 
   absl::flat_hash_map<uint64_t, std::vector<uint32_t>> rows_;
-  absl::flat_hash_map<uint32_t, Row> row_;  // by track; 0 is nobody's
+  absl::flat_hash_map<uint32_t, int64_t> until_ns_;  // by track: the end of what lies there last; 0 is nobody's
   uint32_t latest_ = 0;
   std::vector<NewTrack> new_;
 };
 
 // Tells the rows of one communicator's events from all others. `lane`: a number of the network event's socket.
 uint64_t TrackKey(const EventFacts& facts, const EventFacts* parent, uint32_t communicator, uint32_t lane);
-// What the row is called. `parent`: of a step or a network event, else null. `lane`: the
-// addresses of a network event's socket.
+// What the row is called. `parent`: of a step or a network event, else null. `lane`: the addresses of a network event's
+// socket.
 std::string TrackName(const EventFacts& facts, const EventFacts* parent, const std::string& communicator,
                       const std::string& lane);
 

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "nccl/profiler.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 namespace bench {

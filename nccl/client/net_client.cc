@@ -7,41 +7,25 @@
 #include "absl/status/statusor.h"
 #include "nccl/client/open_library.h"
 #include "nccl/client/table_client.h"
-#include "nccl/versions.h"
+#include "nccl/net_tables.h"
 
 namespace tcpx {
 namespace {
 
 template <class Table>
-std::unique_ptr<NetClient> Wrap(const void* table, LibraryHandle library) {
-  return std::make_unique<TableClient<Table>>(static_cast<const Table*>(table), std::move(library));
-}
-
-std::unique_ptr<NetClient> WrapVersion(int version, const void* table, LibraryHandle library) {
-  switch (version) {
-    case 6:
-      return Wrap<ncclNet_v6_t>(table, std::move(library));
-    case 7:
-      return Wrap<ncclNet_v7_t>(table, std::move(library));
-    case 8:
-      return Wrap<ncclNet_v8_t>(table, std::move(library));
-    case 9:
-      return Wrap<ncclNet_v9_t>(table, std::move(library));
-    case 10:
-      return Wrap<ncclNet_v10_t>(table, std::move(library));
-    case 11:
-      return Wrap<ncclNet_v11_t>(table, std::move(library));
-    default:
-      return Wrap<ncclNet_v12_t>(table, std::move(library));
-  }
+std::unique_ptr<NetClient> Wrap(FoundTable found) {
+  return std::make_unique<TableClient<Table>>(static_cast<const Table*>(found.table), std::move(found.library));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NetClient>> NetClient::Open(const std::string& path, int version) {
-  auto found = OpenTable(path, "ncclNetPlugin", version, {kOldestNetVersion, kNewestNetVersion});
+  auto found = OpenTable(path, "ncclNetPlugin", version, kOldestNetVersion, kNewestNetVersion);
   if (!found.ok()) return found.status();
-  return WrapVersion(found->version, found->table, std::move(found->library));
+  constexpr std::unique_ptr<NetClient> (*kWrap[])(FoundTable) = {
+      Wrap<ncclNet_v6_t>,  Wrap<ncclNet_v7_t>,  Wrap<ncclNet_v8_t>, Wrap<ncclNet_v9_t>,
+      Wrap<ncclNet_v10_t>, Wrap<ncclNet_v11_t>, Wrap<ncclNet_v12_t>};
+  return kWrap[found->version - kOldestNetVersion](*std::move(found));
 }
 
 }  // namespace tcpx

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "nccl/net_v12.h"
+#include "nccl/net_tables.h"
 
 namespace tcpx {
 

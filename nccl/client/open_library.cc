@@ -6,12 +6,12 @@
 
 namespace tcpx {
 
-absl::StatusOr<FoundTable> OpenTable(const std::string& path, const std::string& prefix, int version,
-                                     const TableVersions& known) {
-  if (version != 0 && (version < known.oldest || version > known.newest)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": v", version, " is not one of v", known.oldest, " to v", known.newest));
+absl::StatusOr<FoundTable> OpenTable(const std::string& path, const std::string& prefix, int version, int oldest,
+                                     int newest) {
+  if (version != 0 && (version < oldest || version > newest)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": v", version, " is not one of v", oldest, " to v", newest));
   }
+  if (version != 0) oldest = newest = version;
   FoundTable found;
   found.library.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (found.library == nullptr) {
@@ -19,8 +19,6 @@ absl::StatusOr<FoundTable> OpenTable(const std::string& path, const std::string&
     const std::string reason = dlerror();
     return absl::NotFoundError(absl::StartsWith(reason, path) ? reason : absl::StrCat(path, ": ", reason));
   }
-  const int newest = version != 0 ? version : known.newest;
-  const int oldest = version != 0 ? version : known.oldest;
   for (found.version = newest; found.version >= oldest; --found.version) {
     found.table = dlsym(found.library.get(), absl::StrCat(prefix, "_v", found.version).c_str());
     if (found.table != nullptr) return found;

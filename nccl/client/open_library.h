@@ -25,13 +25,9 @@ struct FoundTable {
   const void* table = nullptr;
 };
 
-struct TableVersions {
-  int oldest = 0;
-  int newest = 0;
-};
-
-// Opens `path` with RTLD_NOW | RTLD_LOCAL and takes the newest of its symbols `prefix`_vN, or exactly `version`.
-absl::StatusOr<FoundTable> OpenTable(const std::string& path, const std::string& prefix, int version,
-                                     const TableVersions& known);
+// Opens `path` with RTLD_NOW | RTLD_LOCAL and takes the newest of its symbols `prefix`_vN, N from `oldest` to `newest`,
+// or exactly `version` where that is not 0.
+absl::StatusOr<FoundTable> OpenTable(const std::string& path, const std::string& prefix, int version, int oldest,
+                                     int newest);
 
 }  // namespace tcpx

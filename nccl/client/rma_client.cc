@@ -4,60 +4,18 @@ namespace tcpx {
 namespace {
 
 template <class Table>
-std::unique_ptr<RmaClient> WrapRma(const void* table, LibraryHandle library) {
-  return std::make_unique<RmaClient>(*static_cast<const Table*>(table), std::move(library));
-}
-
-std::unique_ptr<RmaClient> WrapRmaVersion(int version, const void* table, LibraryHandle library) {
-  if (version == 14) return WrapRma<ncclRma_v14_t>(table, std::move(library));
-  if (version == 15) return WrapRma<ncclRma_v15_t>(table, std::move(library));
-  return WrapRma<ncclRma_v16_t>(table, std::move(library));
+std::unique_ptr<RmaClient> WrapRma(FoundTable found) {
+  return std::make_unique<RmaClient>(*static_cast<const Table*>(found.table), std::move(found.library));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RmaClient>> RmaClient::Open(const std::string& path, int version) {
-  auto found = OpenTable(path, "ncclRmaPlugin", version, {kOldestRmaVersion, kNewestRmaVersion});
+  auto found = OpenTable(path, "ncclRmaPlugin", version, kOldestRmaVersion, kNewestRmaVersion);
   if (!found.ok()) return found.status();
-  return WrapRmaVersion(found->version, found->table, std::move(found->library));
-}
-
-template <class Table>
-void RmaClient::TakeCommon(const Table& table) {
-  table_.name = table.name;
-  table_.init = table.init;
-  table_.devices = table.devices;
-  table_.getProperties = table.getProperties;
-  table_.listen = table.listen;
-  table_.connect = table.connect;
-  table_.createContext = table.createContext;
-  table_.regMrSym = table.regMrSym;
-  table_.regMrSymDmaBuf = table.regMrSymDmaBuf;
-  table_.deregMrSym = table.deregMrSym;
-  table_.destroyContext = table.destroyContext;
-  table_.closeColl = table.closeColl;
-  table_.closeListen = table.closeListen;
-  table_.iflush = table.iflush;
-  table_.test = table.test;
-  table_.rmaProgress = table.rmaProgress;
-  table_.queryLastError = table.queryLastError;
-  table_.finalize = table.finalize;
-}
-
-RmaClient::RmaClient(const ncclRma_v14_t& table, LibraryHandle library) : RmaClient(14, std::move(library)) {
-  TakeCommon(table);
-  old_ = table;
-}
-
-RmaClient::RmaClient(const ncclRma_v15_t& table, LibraryHandle library) : RmaClient(15, std::move(library)) {
-  TakeCommon(table);
-  table_.iput = table.iput;
-  table_.iputSignal = table.iputSignal;
-  table_.iget = table.iget;
-}
-
-RmaClient::RmaClient(const ncclRma_v16_t& table, LibraryHandle library) : RmaClient(16, std::move(library)) {
-  table_ = table;
+  constexpr std::unique_ptr<RmaClient> (*kWrap[])(FoundTable) = {WrapRma<ncclRma_v14_t>, WrapRma<ncclRma_v15_t>,
+                                                                 WrapRma<ncclRma_v16_t>};
+  return kWrap[found->version - kOldestRmaVersion](*std::move(found));
 }
 
 ncclResult_t RmaClient::GetRmaProperties(void* coll_comm, ncclRmaProperties_v16_t* props) {
@@ -71,33 +29,20 @@ ncclResult_t RmaClient::CreateContext(void* coll_comm, int count, int traffic_cl
 }
 
 ncclResult_t RmaClient::Iput(void* rma_ctx, int context, const RmaRange& range, uint32_t flags, void** request) {
-  if (version_ == 14) {
-    return old_.iput(rma_ctx, context, range.local_offset, range.local, range.bytes, range.remote_offset, range.remote,
-                     range.rank, request);
-  }
-  return table_.iput(rma_ctx, context, range.local_offset, range.local, range.bytes, range.remote_offset, range.remote,
-                     range.rank, flags, request);
+  return Call(old_.iput, table_.iput, flags, request, rma_ctx, context, range.local_offset, range.local, range.bytes,
+              range.remote_offset, range.remote, range.rank);
 }
 
 ncclResult_t RmaClient::IputSignal(void* rma_ctx, int context, const RmaRange& range, const RmaSignal& signal,
                                    uint32_t flags, void** request) {
-  if (version_ == 14) {
-    return old_.iputSignal(rma_ctx, context, range.local_offset, range.local, range.bytes, range.remote_offset,
-                           range.remote, range.rank, signal.offset, signal.region, signal.value, signal.op,
-                           signal.strong, request);
-  }
-  return table_.iputSignal(rma_ctx, context, range.local_offset, range.local, range.bytes, range.remote_offset,
-                           range.remote, range.rank, signal.offset, signal.region, signal.value, signal.op,
-                           signal.strong, flags, request);
+  return Call(old_.iputSignal, table_.iputSignal, flags, request, rma_ctx, context, range.local_offset, range.local,
+              range.bytes, range.remote_offset, range.remote, range.rank, signal.offset, signal.region, signal.value,
+              signal.op, signal.strong);
 }
 
 ncclResult_t RmaClient::Iget(void* rma_ctx, int context, const RmaRange& range, uint32_t flags, void** request) {
-  if (version_ == 14) {
-    return old_.iget(rma_ctx, context, range.remote_offset, range.remote, range.bytes, range.local_offset, range.local,
-                     range.rank, request);
-  }
-  return table_.iget(rma_ctx, context, range.remote_offset, range.remote, range.bytes, range.local_offset, range.local,
-                     range.rank, flags, request);
+  return Call(old_.iget, table_.iget, flags, request, rma_ctx, context, range.remote_offset, range.remote, range.bytes,
+              range.local_offset, range.local, range.rank);
 }
 
 ncclResult_t RmaClient::Iflush(void* rma_ctx, int context, void* mhandle, uint32_t rank, void** request) {

@@ -16,9 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "nccl/client/open_library.h"
-#include "nccl/rma_v14.h"
-#include "nccl/rma_v15.h"
-#include "nccl/rma_v16.h"
+#include "nccl/rma_tables.h"
 
 namespace tcpx {
 
@@ -48,9 +46,18 @@ class RmaClient {
   // Opens `path` with RTLD_NOW | RTLD_LOCAL and takes the newest of v16..v14 that it exports, or exactly `version`.
   static absl::StatusOr<std::unique_ptr<RmaClient>> Open(const std::string& path, int version = 0);
   // `table` lives while `library` is open; a null library means that it lives as long as the program.
-  explicit RmaClient(const ncclRma_v14_t& table, LibraryHandle library = nullptr);
-  explicit RmaClient(const ncclRma_v15_t& table, LibraryHandle library = nullptr);
-  explicit RmaClient(const ncclRma_v16_t& table, LibraryHandle library = nullptr);
+  explicit RmaClient(const ncclRma_v14_t& table, LibraryHandle library = nullptr)
+      : RmaClient(14, table, std::move(library)) {
+    old_ = table;
+  }
+  explicit RmaClient(const ncclRma_v15_t& table, LibraryHandle library = nullptr)
+      : RmaClient(15, table, std::move(library)) {
+    Take<ncclRmaOperations<uint32_t>>(table);
+  }
+  explicit RmaClient(const ncclRma_v16_t& table, LibraryHandle library = nullptr)
+      : RmaClient(16, table, std::move(library)) {
+    table_ = table;
+  }
 
   int version() const { return version_; }
   const char* name() const { return table_.name; }
@@ -90,14 +97,26 @@ class RmaClient {
   ncclResult_t QueryLastError(void* rma_ctx, bool* has_error);
 
  private:
-  RmaClient(int version, LibraryHandle library) : library_(std::move(library)), version_(version) {}
   template <class Table>
-  void TakeCommon(const Table& table);
+  RmaClient(int version, const Table& table, LibraryHandle library) : library_(std::move(library)), version_(version) {
+    Take<ncclRmaInit_v14>(table);
+    Take<ncclRmaSetUp_v14>(table);
+    Take<ncclRmaProgress_v14>(table);
+  }
+  template <class Part>
+  void Take(const Part& part) {
+    static_cast<Part&>(table_) = part;
+  }
+  // An operation: `old` before v15, which takes no flags.
+  template <class Old, class New, class... Arguments>
+  ncclResult_t Call(Old old, New now, uint32_t flags, void** request, Arguments... arguments) {
+    return version_ < 15 ? old(arguments..., request) : now(arguments..., flags, request);
+  }
 
   const LibraryHandle library_;
   const int version_;
-  ncclRma_v16_t table_ = {};  // of an older version: what it has, in the same places
-  ncclRma_v14_t old_ = {};    // v14 only: the operations without flags
+  ncclRma_v16_t table_ = {};      // of an older version: the parts that it has
+  ncclRmaOperations<> old_ = {};  // v14 only
 };
 
 }  // namespace tcpx

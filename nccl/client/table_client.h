@@ -17,7 +17,7 @@
 
 #include "nccl/client/net_client.h"
 #include "nccl/client/open_library.h"
-#include "nccl/versions.h"
+#include "nccl/net_tables.h"
 
 namespace tcpx {
 
@@ -35,7 +35,8 @@ class TableClient final : public NetClient {
   ncclResult_t Init(void** ctx, uint64_t comm_id, int traffic_class, ncclDebugLogger_t log,
                     ncclProfilerCallback_t profiler) override {
     if constexpr (kVersion >= 11) {
-      return InitContext(table_.init, ctx, comm_id, traffic_class, log, profiler);
+      ncclNetCommConfig_v11_t config = {traffic_class};
+      return table_.init(ctx, comm_id, &config, log, profiler);
     } else {
       *ctx = nullptr;
       traffic_class_ = traffic_class;
@@ -124,20 +125,11 @@ class TableClient final : public NetClient {
 
  private:
   static constexpr int kVersion = kNetVersion<Table>;
-  static_assert(kVersion != 0, "not a table of versions.h");
+  static_assert(kVersion != 0, "not a table of net_tables.h");
   // NCCL groups at most as many sub-operations as it has channels.
   static constexpr int kMostGrouped = 64;
 
   static void* OptionalCompletion() { return reinterpret_cast<void*>(intptr_t{NCCL_NET_OPTIONAL_RECV_COMPLETION}); }
-
-  template <class Config>
-  static ncclResult_t InitContext(ncclResult_t (*init)(void**, uint64_t, Config*, ncclDebugLogger_t,
-                                                       ncclProfilerCallback_t),
-                                  void** ctx, uint64_t comm_id, int traffic_class, ncclDebugLogger_t log,
-                                  ncclProfilerCallback_t profiler) {
-    Config config = {traffic_class};
-    return init(ctx, comm_id, &config, log, profiler);
-  }
 
   // True exactly when all `n` sizes could be written to `out`.
   static bool CutSizes(const size_t* sizes, int n, int* out) {
@@ -155,8 +147,7 @@ class TableClient final : public NetClient {
     const ncclResult_t result = get(dev, &in);
     if (result != ncclSuccess) return result;
     *out = {};
-    WidenCommon(in, out);
-    WidenDevice(in, dev, out);
+    WidenTo(in, dev, out);
     return ncclSuccess;
   }
 
@@ -170,7 +161,7 @@ class TableClient final : public NetClient {
   }
 
   template <class Props>
-  static void WidenCommon(const Props& in, ncclNetProperties_v12_t* out) {
+  static void WidenTo(const Props& in, [[maybe_unused]] int dev, ncclNetProperties_v12_t* out) {
     out->name = in.name;
     out->pciPath = in.pciPath;
     out->guid = in.guid;
@@ -180,10 +171,6 @@ class TableClient final : public NetClient {
     out->latency = in.latency;
     out->maxComms = in.maxComms;
     out->maxRecvs = in.maxRecvs;
-  }
-
-  template <class Props>
-  static void WidenDevice([[maybe_unused]] const Props& in, [[maybe_unused]] int dev, ncclNetProperties_v12_t* out) {
     out->netDeviceType = NCCL_NET_DEVICE_HOST;
     out->netDeviceVersion = NCCL_NET_DEVICE_INVALID_VERSION;
     out->maxMultiRequestSize = 1;

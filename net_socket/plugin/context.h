@@ -15,7 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "common/log_level.h"
+#include "common/log.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/communicator.h"

@@ -20,7 +20,7 @@
 #include "net_socket/plugin/call_guard.h"
 #include "net_socket/plugin/context.h"
 #include "net_socket/plugin/settings.h"
-#include "net_socket/rma/limits.h"
+#include "net_socket/rma/group.h"
 
 namespace tcpx {
 

@@ -1,8 +1,7 @@
 #include "net_socket/rma/checked_operation.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace tcpx {
 namespace {
@@ -13,64 +12,51 @@ absl::Status Refused(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<CheckedOperation> CheckedOperation::Check(const RmaRegionTable& regions, const RmaOperation& operation) {
-  CheckedOperation checked(operation);
+std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const RmaRegion* region) {
+  if (region == nullptr) return absl::StrFormat("handle %u, which no registration gave", handle);
+  return absl::StrFormat("%u bytes at %u of region %u, which has %u", bytes, offset, region->id, region->bytes);
+}
+
+absl::StatusOr<CheckedOperation> CheckOperation(const RmaRegionTable& regions, const RmaOperation& operation,
+                                                uint32_t context) {
+  CheckedOperation checked;
+  RmaRecord& record = checked.record;
+  record.kind = operation.get ? RmaKind::kGet : RmaKind::kPut;
+  record.context = context;
+  record.bytes = operation.bytes;
   if (operation.bytes > kRmaBytesMax) return Refused(absl::StrCat(operation.bytes, " bytes, of at most 1 GiB"));
   if (operation.bytes > 0) {
-    checked.local_ = regions.Find(operation.local);
-    if (checked.local_ == nullptr || !checked.local_->Contains(operation.local_offset, operation.bytes)) {
-      return Refused(RangeText(operation.bytes, operation.local_offset, operation.local, checked.local_));
+    checked.local = regions.Find(operation.local);
+    if (checked.local == nullptr || !checked.local->Contains(operation.local_offset, operation.bytes)) {
+      return Refused(RangeText(operation.bytes, operation.local_offset, operation.local, checked.local));
     }
-    checked.remote_ = regions.Find(operation.remote);
-    if (checked.remote_ == nullptr) return Refused("there " + RangeText(operation.bytes, 0, operation.remote, nullptr));
+    checked.data = checked.local->data + operation.local_offset;
+    checked.remote = regions.Find(operation.remote);
+    if (checked.remote == nullptr) return Refused("there " + RangeText(operation.bytes, 0, operation.remote, nullptr));
+    record.region = checked.remote->id;
+    record.offset = operation.remote_offset;
   }
   if (operation.has_signal) {
-    checked.signal_ = regions.Find(operation.signal);
-    if (checked.signal_ == nullptr) return Refused("a signal at " + RangeText(0, 0, operation.signal, nullptr));
+    checked.signal = regions.Find(operation.signal);
+    if (checked.signal == nullptr) return Refused("a signal at " + RangeText(0, 0, operation.signal, nullptr));
+    record.has_signal = true;
+    record.strong = operation.strong;
+    record.signal_region = checked.signal->id;
+    record.signal_offset = operation.signal_offset;
+    record.signal_add = operation.signal_add;
   }
   return checked;
 }
 
-RmaRecord CheckedOperation::Record(uint32_t context) const {
-  RmaRecord record;
-  record.kind = operation_->get ? RmaKind::kGet : RmaKind::kPut;
-  record.context = context;
-  record.bytes = operation_->bytes;
-  if (remote_ != nullptr) {
-    record.region = remote_->id;
-    record.offset = operation_->remote_offset;
+absl::Status CheckHere(const CheckedOperation& operation) {
+  const RmaRecord& record = operation.record;
+  if (operation.remote != nullptr && !operation.remote->Contains(record.offset, record.bytes)) {
+    return Refused(RangeText(record.bytes, record.offset, 0, operation.remote));
   }
-  if (signal_ != nullptr) {
-    record.has_signal = true;
-    record.strong = operation_->strong;
-    record.signal_region = signal_->id;
-    record.signal_offset = operation_->signal_offset;
-    record.signal_add = operation_->signal_add;
+  if (operation.signal != nullptr && !operation.signal->ContainsWord(record.signal_offset)) {
+    return Refused("a signal of " + RangeText(sizeof(uint64_t), record.signal_offset, 0, operation.signal));
   }
-  return record;
-}
-
-absl::StatusOr<CheckedOperation::Own> CheckedOperation::Here() const {
-  Own own;
-  if (remote_ != nullptr) {
-    if (!remote_->Contains(operation_->remote_offset, operation_->bytes)) {
-      return Refused(RangeText(operation_->bytes, operation_->remote_offset, operation_->remote, remote_));
-    }
-    char* const remote = remote_->data + operation_->remote_offset;
-    own.to = operation_->get ? data() : remote;
-    own.from = operation_->get ? remote : data();
-    own.bytes = operation_->bytes;
-    own.on_gpu = local_->on_gpu() || remote_->on_gpu();
-  }
-  if (signal_ == nullptr) return own;
-  if (!signal_->ContainsWord(operation_->signal_offset)) {
-    return Refused("a signal of " +
-                   RangeText(sizeof(uint64_t), operation_->signal_offset, operation_->signal, signal_));
-  }
-  own.signal = signal_;
-  own.word = signal_->data + operation_->signal_offset;
-  own.add = operation_->signal_add;
-  return own;
+  return absl::OkStatus();
 }
 
 }  // namespace tcpx

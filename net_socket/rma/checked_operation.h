@@ -6,8 +6,8 @@
 // Errors:  kFailedPrecondition in words; no byte outside of a region is touched.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,34 +17,20 @@
 
 namespace tcpx {
 
-class CheckedOperation {
- public:
-  static absl::StatusOr<CheckedOperation> Check(const RmaRegionTable& regions, const RmaOperation& operation);
-
-  // Null exactly where there are no bytes.
-  const RmaRegion* local() const { return local_; }
-  char* data() const { return local_ == nullptr ? nullptr : local_->data + operation_->local_offset; }
-  // The record that asks the peer for it; the caller sets `follows`, and the token of a get.
-  RmaRecord Record(uint32_t context) const;
-  // The peer is this rank.
-  struct Own {
-    char* to = nullptr;
-    const char* from = nullptr;
-    size_t bytes = 0;
-    bool on_gpu = false;                // either of them
-    const RmaRegion* signal = nullptr;  // null: none
-    char* word = nullptr;               // there
-    uint64_t add = 0;
-  };
-  absl::StatusOr<Own> Here() const;
-
- private:
-  explicit CheckedOperation(const RmaOperation& operation) : operation_(&operation) {}
-
-  const RmaOperation* operation_;
-  const RmaRegion* local_ = nullptr;
-  const RmaRegion* remote_ = nullptr;
-  const RmaRegion* signal_ = nullptr;
+struct CheckedOperation {
+  RmaRecord record;                  // asks the peer for it; the caller sets `follows`, and the token of a get
+  const RmaRegion* local = nullptr;  // null exactly where there are no bytes, as `remote`
+  char* data = nullptr;              // in `local`
+  const RmaRegion* remote = nullptr;
+  const RmaRegion* signal = nullptr;  // null: none
 };
+
+absl::StatusOr<CheckedOperation> CheckOperation(const RmaRegionTable& regions, const RmaOperation& operation,
+                                                uint32_t context);
+// Where the peer is this rank: its side fits, too.
+absl::Status CheckHere(const CheckedOperation& operation);
+
+// For an error: what was asked of `region`, which is null where the handle names none.
+std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const RmaRegion* region);
 
 }  // namespace tcpx

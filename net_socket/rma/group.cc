@@ -156,7 +156,7 @@ absl::Status RmaGroup::Post(RmaContexts* contexts, int context, const RmaOperati
 }
 
 absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) {
-  const auto checked = CheckedOperation::Check(regions_, operation);
+  auto checked = CheckOperation(regions_, operation, contexts->first + static_cast<uint32_t>(context));
   if (!checked.ok()) return checked.status();
   RmaRequest* const posted = requests_.Take(contexts, operation.rank, operation.get);
   *request = posted;
@@ -166,13 +166,13 @@ absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperat
     return gpu_.Do(*checked, posted);
   }
   RmaSender& sender = senders_[operation.rank];
-  RmaRecord record = checked->Record(contexts->first + static_cast<uint32_t>(context));
+  RmaRecord& record = checked->record;
   if (operation.get) {
-    record.token = gets_.Add({checked->data(), *checked->local(), false}, operation.bytes, posted);
+    record.token = gets_.Add({checked->data, *checked->local, false}, operation.bytes, posted);
     sender.Add(record, nullptr, nullptr, nullptr);
   } else {
-    record.follows = operation.bytes > 0 && !Inline(sender, *checked->local(), operation.bytes);
-    sender.Add(record, checked->data(), checked->local(), posted);
+    record.follows = operation.bytes > 0 && !Inline(sender, *checked->local, operation.bytes);
+    sender.Add(record, checked->data, checked->local, posted);
   }
   counts_.Count(operation, !record.follows);
   const absl::Status sent = operation.more_follow ? absl::OkStatus() : sender.Flush();

@@ -20,11 +20,10 @@
 #include "common/mutex.h"
 #include "net_socket/rma/group_gpu.h"
 #include "net_socket/rma/group_peers.h"
-#include "net_socket/rma/limits.h"
-#include "net_socket/rma/pending_gets.h"
+#include "net_socket/rma/request.h"
+#include "net_socket/rma/rma_counts.h"
 #include "net_socket/rma/rma_receiver.h"
 #include "net_socket/rma/rma_sender.h"
-#include "net_socket/rma/strangers.h"
 
 namespace tcpx {
 
@@ -35,6 +34,19 @@ class RmaListen {
   int device = 0;
   ListenComm* listen = nullptr;  // null: a group has taken it
 };
+
+// How long a group waits for whom, where it counts, and what memory it reaches. [ns]
+struct RmaLimits {
+  int64_t linger_ns = 0;         // a group's end, for what is queued; a region's, for gets of it
+  int64_t hello_timeout_ns = 0;  // for the first record of a connection
+  int64_t peer_timeout_ns = 0;   // for windows of this rank to close, once a peer has closed in order
+  bool spread_errors = true;     // a connection that fails takes the communicator's others with it
+  RmaCounts* counts = nullptr;   // of the process; null: nobody asks
+  GpuHub* gpu = nullptr;         // null: host memory only
+};
+
+// What a group says once there may be none.
+inline absl::Status LibraryEnds() { return absl::FailedPreconditionError("the library is being unloaded"); }
 
 class RmaGroup final : public RmaReceiver::Owner {
  public:

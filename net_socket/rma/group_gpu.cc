@@ -1,6 +1,5 @@
 #include "net_socket/rma/group_gpu.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -9,12 +8,6 @@
 #include "net_socket/gpu/gpu_writer.h"
 
 namespace tcpx {
-namespace {
-
-// Slots reserved for each direction. Connections beyond this number pin a slot at first use.
-constexpr size_t kReservedMax = 64;
-
-}  // namespace
 
 absl::StatusOr<MemoryType> GroupGpu::Prepare(const char* data, size_t bytes, MemoryType type) {
   if (hub_ == nullptr) return MemoryType::kHost;
@@ -36,32 +29,37 @@ absl::StatusOr<MemoryType> GroupGpu::Prepare(const char* data, size_t bytes, Mem
     auto pool = hub_->PoolFor(data, device_, sending);
     if (!pool.ok()) return pool.status();
     reserved_.push_back(*pool);
-    const absl::Status status = (*pool)->ReserveExtra(Reserved());
+    const absl::Status status = (*pool)->ReserveExtra(slots_);
     if (!status.ok()) return status;
   }
   return MemoryType::kCuda;
 }
 
 GroupGpu::~GroupGpu() {
-  for (GpuPool* pool : reserved_) pool->ForgoExtra(Reserved());
+  for (GpuPool* pool : reserved_) pool->ForgoExtra(slots_);
 }
 
-size_t GroupGpu::Reserved() const { return std::min(peers_, kReservedMax); }
-
 absl::Status GroupGpu::Do(const CheckedOperation& operation, RmaRequest* request) {
-  const auto here = operation.Here();
-  if (!here.ok()) {
+  absl::Status status = CheckHere(operation);
+  if (!status.ok()) {
     RmaRequests::Finish(request);
-    return here.status();
+    return status;
   }
-  absl::Status status;
-  if (here->bytes > 0 && here->on_gpu) status = writer_->Copy(here->to, here->from, here->bytes);
-  if (here->bytes > 0 && !here->on_gpu) std::memmove(here->to, here->from, here->bytes);
-  const bool on_host = here->signal != nullptr && !here->signal->on_gpu();
-  if (status.ok() && here->signal != nullptr && !on_host) {
-    status = writer_->Add(here->word, here->add, here->signal->ours());
+  const RmaRecord& record = operation.record;
+  if (record.bytes > 0) {
+    char* const remote = operation.remote->data + record.offset;
+    const bool gets = record.kind == RmaKind::kGet;
+    char* const to = gets ? operation.data : remote;
+    const char* const from = gets ? remote : operation.data;
+    const bool on_gpu = operation.local->on_gpu() || operation.remote->on_gpu();
+    if (on_gpu) status = writer_->Copy(to, from, record.bytes);
+    if (!on_gpu) std::memmove(to, from, record.bytes);
   }
-  own_.push_back({writer_ == nullptr ? 0 : writer_->last(), request, on_host ? here->word : nullptr, here->add});
+  const RmaRegion* const signal = operation.signal;
+  char* const word = signal == nullptr ? nullptr : signal->data + record.signal_offset;
+  const bool on_host = signal != nullptr && !signal->on_gpu();
+  if (status.ok() && signal != nullptr && !on_host) status = writer_->Add(word, record.signal_add, signal->ours());
+  own_.push_back({writer_ == nullptr ? 0 : writer_->last(), request, on_host ? word : nullptr, record.signal_add});
   FinishReached();
   return status;
 }

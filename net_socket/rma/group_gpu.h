@@ -8,6 +8,7 @@
 // Errors:  as GpuHub and GpuWriter; kInvalidArgument for the memory of a second GPU.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -30,7 +31,7 @@ class GpuWriter;
 class GroupGpu {
  public:
   // `hub` may be null. `device`: NCCL's; `peers`: how many connections of each direction there may be.
-  GroupGpu(GpuHub* hub, int device, size_t peers) : hub_(hub), device_(device), peers_(peers) {}
+  GroupGpu(GpuHub* hub, int device, size_t peers) : hub_(hub), device_(device), slots_(std::min(peers, kReservedMax)) {}
   ~GroupGpu();
 
   // The type that memory of `type` is registered as.
@@ -56,12 +57,14 @@ class GroupGpu {
     char* host_word;  // of its signal, where the host has that; else null
     uint64_t add;
   };
+  // Slots reserved for each direction. Connections beyond this number pin a slot at first use.
+  static constexpr size_t kReservedMax = 64;
+
   void FinishReached();
-  size_t Reserved() const;
 
   GpuHub* const hub_;
   const int device_;
-  const size_t peers_;
+  const size_t slots_;  // reserved for each direction
   GpuWriter* writer_ = nullptr;
   std::vector<GpuPool*> reserved_;  // in which this group has reserved slots
   std::deque<Own> own_;             // oldest first

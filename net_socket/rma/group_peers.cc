@@ -1,14 +1,12 @@
 #include "net_socket/rma/group_peers.h"
 
+#include <string>
+
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/log.h"
 
 namespace tcpx {
-
-void GroupPeers::Closed(uint32_t rank, bool orderly, int64_t now_ns) {
-  gone_[rank] = true;
-  First* const first = orderly ? &orderly_ : &aborted_;
-  if (first->at_ns == 0) *first = {rank, now_ns};
-}
 
 absl::Status GroupPeers::Check(int64_t now_ns) const {
   if (aborted_.at_ns != 0 && now_ns - aborted_.at_ns >= kGraceNs) {
@@ -24,6 +22,14 @@ absl::Status GroupPeers::Check(int64_t now_ns) const {
                         orderly_.rank, static_cast<double>(peer_timeout_ns_) * 1e-9));
   }
   return absl::OkStatus();
+}
+
+void RmaStrangers::Closed(uint32_t rank, const absl::Status& why) {
+  uint64_t unsaid = 0;
+  if (!lines_.May(MonotonicNanos(), &unsaid)) return;
+  const std::string more = unsaid == 0 ? "" : absl::StrFormat("; %u others before were only counted", unsaid);
+  TCPX_INFO("one-sided transfers of rank %u: a connection that had not said its rank was closed: %s%s", rank,
+            why.ok() ? "it said nothing within TCPX_HELLO_TIMEOUT" : std::string(why.message()), more);
 }
 
 }  // namespace tcpx

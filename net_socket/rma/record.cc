@@ -69,10 +69,9 @@ const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::str
   if (record->follows && (!record->has_payload() || record->bytes == 0)) return "a payload that can't follow";
   if (record->bytes > kRmaBytesMax && record->kind != RmaKind::kHello) return "a transfer of more than 1 GiB";
   if (!record->has_payload() || record->follows) return nullptr;
-  if (record->bytes > batch->size()) return "a payload is cut off";
-  *payload = batch->substr(0, record->bytes);
   const size_t taken = Padded(record->bytes);
   if (taken > batch->size()) return "a payload is cut off";
+  *payload = batch->substr(0, record->bytes);
   batch->remove_prefix(taken);
   return nullptr;
 }

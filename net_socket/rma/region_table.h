@@ -4,15 +4,18 @@
 //          number is never used again: a late operation on a region that is gone finds nothing.
 // Threads: one at a time.
 // Units:   bytes.
-// Errors:  a range that is not within its region is null, whatever the numbers.
+// Errors:  a range that is not within its region is null, whatever the numbers; CommRegions: as
+//          TransferApi::RegisterMemory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "nccl/plugin_api.h"
 #include "nccl/rma_api.h"
 
 namespace tcpx {
@@ -41,30 +44,65 @@ inline void AddToHostWord(char* at, uint64_t add) {
   __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), add, __ATOMIC_SEQ_CST);
 }
 
-// For an error: what was asked of `region`, which is null where the handle names none.
-std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const RmaRegion* region);
-
 class RmaRegionTable {
  public:
   // What writes the regions that are in GPU memory. Null: none is.
   GpuWriter* writer() const { return writer_; }
   void SetWriter(GpuWriter* writer) { writer_ = writer; }
-  RmaHandle Add(void* data, size_t bytes, MemoryType type, RmaUse use);
+  RmaHandle Add(void* data, size_t bytes, MemoryType type, RmaUse use) {
+    const uint32_t id = next_++;
+    regions_[RmaHandle{id} + 1] = {id, static_cast<char*>(data), bytes, type, use};
+    return RmaHandle{id} + 1;
+  }
   // It is there no more. Nothing: it was not.
-  std::optional<RmaRegion> Take(RmaHandle handle);
+  std::optional<RmaRegion> Take(RmaHandle handle) {
+    const auto taken = regions_.extract(handle);
+    return taken.empty() ? std::nullopt : std::optional<RmaRegion>(taken.mapped());
+  }
   // Null: there is none.
-  const RmaRegion* Find(RmaHandle handle) const;
+  const RmaRegion* Find(RmaHandle handle) const {
+    const auto found = regions_.find(handle);
+    return found == regions_.end() ? nullptr : &found->second;
+  }
   // By the number on the wire.
   const RmaRegion* FindId(uint32_t id) const { return Find(RmaHandle{id} + 1); }
   // By handle.
   const absl::flat_hash_map<RmaHandle, RmaRegion>& all() const { return regions_; }
   // True if any region is a window of the user.
-  bool has_windows() const;
+  bool has_windows() const {
+    return absl::c_any_of(regions_, [](const auto& entry) { return entry.second.use == RmaUse::kWindow; });
+  }
 
  private:
   GpuWriter* writer_ = nullptr;
   uint32_t next_ = 0;
   absl::flat_hash_map<RmaHandle, RmaRegion> regions_;
+};
+
+// Which regions one connection knows: one is registered with it at its first use there, and its end waits for all of
+// them. Borrows the plugin and the comm.
+class CommRegions {
+ public:
+  explicit CommRegions(TransferApi* net) : net_(net) {}
+
+  absl::StatusOr<MemoryRegion*> For(Comm* comm, const RmaRegion& region) {
+    MemoryRegion*& known = regions_[region.id];
+    if (known != nullptr) return known;
+    auto made = net_->RegisterMemory(comm, region.data, region.bytes, region.type);
+    if (made.ok()) known = *made;
+    return made;
+  }
+  // Afterwards neither the connection nor the kernel touches it.
+  void Forget(Comm* comm, uint32_t id) {
+    const auto known = regions_.find(id);
+    if (known == regions_.end()) return;
+    net_->DeregisterMemory(comm, known->second);
+    regions_.erase(known);
+  }
+
+ private:
+  TransferApi* const net_;
+  absl::flat_hash_map<uint32_t, MemoryRegion*> regions_;  // by RmaRegion::id
 };
 
 }  // namespace tcpx

@@ -9,7 +9,6 @@
 
 #include "common/clock.h"
 #include "common/thread.h"
-#include "net_socket/rma/group.h"
 
 namespace tcpx {
 namespace {
@@ -23,10 +22,6 @@ constexpr unsigned kCopyTickUs = 50;
 constexpr int64_t kCopiesNs = kSecond;
 
 }  // namespace
-
-Rma::Rma(PluginApi* net, std::function<std::optional<RmaLimits>()> offer) : net_(net), offer_(std::move(offer)) {}
-
-Rma::~Rma() { EndThread(); }
 
 bool Rma::Unused() {
   MutexLock lock(mutex_);
@@ -100,11 +95,7 @@ void Rma::Leave(RmaGroup* group) {
 absl::StatusOr<RmaListen*> Rma::Listen(Context* context, int device, void* handle) {
   auto listen = net_->Listen(context, device, handle);
   if (!listen.ok()) return listen.status();
-  auto made = std::make_unique<RmaListen>();
-  made->context = context;
-  made->device = device;
-  made->listen = *listen;
-  return made.release();
+  return new RmaListen{context, device, *listen};
 }
 
 void Rma::CloseListen(RmaListen* listen) {
@@ -146,31 +137,5 @@ void Rma::Count(int more) {
   MutexLock lock(mutex_);
   inside_ += more;
 }
-
-absl::StatusOr<RmaContexts*> Rma::OpenContexts(RmaGroup* group, int count, int traffic_class) {
-  return group->OpenContexts(count, traffic_class);
-}
-
-void Rma::CloseContexts(RmaContexts* contexts) { contexts->group->CloseContexts(contexts); }
-
-absl::StatusOr<RmaHandle> Rma::Register(RmaGroup* group, void* data, size_t bytes, MemoryType type, RmaUse use) {
-  return group->Register(data, bytes, type, use);
-}
-
-void Rma::Deregister(RmaGroup* group, RmaHandle region) { group->Deregister(region); }
-
-absl::Status Rma::Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) {
-  return contexts->group->Post(contexts, context, operation, request);
-}
-
-absl::Status Rma::Flush(RmaContexts* contexts, int, uint32_t, RmaRequest** request) {
-  return contexts->group->Flush(contexts, request);
-}
-
-absl::Status Rma::Test(RmaGroup* group, RmaRequest* request, bool* done) { return group->Test(request, done); }
-
-absl::Status Rma::Progress(RmaContexts* contexts) { return contexts->group->Progress(); }
-
-bool Rma::HasFailed(RmaContexts* contexts) { return contexts->group->failed(); }
 
 }  // namespace tcpx

@@ -16,11 +16,11 @@ void AddTo(RmaNumbers* sum, const RmaNumbers& more) {
 }  // namespace
 
 void RmaGroupCounts::Count(const RmaOperation& operation, bool in_batch) {
-  if (operation.has_signal) Add(&signals_, 1);
+  if (operation.has_signal) signals_.Add();
   if (operation.bytes == 0) return;
-  Add(&bytes_, operation.bytes);
-  Add(operation.get ? &gets_ : &puts_, 1);
-  if (!operation.get) Add(in_batch ? &in_batches_ : &following_, 1);
+  bytes_.Add(operation.bytes);
+  (operation.get ? gets_ : puts_).Add();
+  if (!operation.get) (in_batch ? in_batches_ : following_).Add();
 }
 
 void RmaGroupCounts::SetUnderWay(size_t now) {

@@ -21,15 +21,13 @@ class RmaGroupCounts {
  public:
   // `in_batch`: a put's bytes share a message.
   void Count(const RmaOperation& operation, bool in_batch);
-  void CountRefused() { Add(&refused_, 1); }
+  void CountRefused() { refused_.Add(); }
   void SetUnderWay(size_t now);
   RmaNumbers numbers() const;
   // One line, where there is something to say.
   void Log(uint32_t rank, size_t ranks) const;
 
  private:
-  static void Add(Relaxed<uint64_t>* count, uint64_t more) { *count = *count + more; }
-
   Relaxed<uint64_t> puts_, signals_, gets_, bytes_, in_batches_, following_, refused_, under_way_, under_way_max_;
 };
 

@@ -38,17 +38,17 @@ RmaReceiver::RmaReceiver(PluginApi* net, Comm* comm, Owner* owner)
       since_ns_(MonotonicNanos()),
       buffer_(new char[kRmaBatchBytes]) {}
 
-absl::Status RmaReceiver::PostBatch() {
-  ReceiveArgs args;
-  void* data = buffer_.get();
-  const size_t bytes = kRmaBatchBytes;
+absl::Status RmaReceiver::Receive(char* data, size_t bytes, MemoryRegion* region, Request** request) {
+  void* const at = data;
   const int tag = 0;
+  ReceiveArgs args;
   args.count = 1;
-  args.data = &data;
+  args.data = &at;
   args.bytes = &bytes;
   args.tags = &tag;
-  args.unawaited = true;
-  return net_->Receive(comm_, args, &batch_request_);
+  args.regions = &region;
+  args.unawaited = region == nullptr;  // The next batch: it comes, or not.
+  return net_->Receive(comm_, args, request);
 }
 
 absl::Status RmaReceiver::Progress(bool* moved) {
@@ -58,7 +58,7 @@ absl::Status RmaReceiver::Progress(bool* moved) {
   // A caller that waits for a signal sees it before the next batch is asked for.
   bool again = true;
   for (int more = 0; more < 4 && again && status.ok() && unread_.empty() && !closed_; ++more) {
-    if (batch_request_ == nullptr) status = PostBatch();
+    if (batch_request_ == nullptr) status = Receive(buffer_.get(), kRmaBatchBytes, nullptr, &batch_request_);
     if (!status.ok() || batch_request_ == nullptr) return status;
     bool done = false;
     int bytes = 0;
@@ -124,23 +124,6 @@ absl::Status RmaReceiver::TakeHello(const RmaRecord& record) {
   return taken;
 }
 
-absl::Status RmaReceiver::Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming) {
-  *coming = nullptr;
-  auto registered = regions_.For(comm_, region);
-  if (!registered.ok()) return registered.status();
-  ReceiveArgs args;
-  void* data = at;
-  const size_t capacity = bytes;
-  const int tag = 0;
-  MemoryRegion* const memory = *registered;
-  args.count = 1;
-  args.data = &data;
-  args.bytes = &capacity;
-  args.tags = &tag;
-  args.regions = &memory;
-  return net_->Receive(comm_, args, coming);
-}
-
 absl::Status RmaReceiver::TakePut(const RmaRecord& record, absl::string_view payload, bool* room) {
   if (record.has_signal) {
     const RmaRegion* const signals = owner_->regions().FindId(record.signal_region);
@@ -154,14 +137,8 @@ absl::Status RmaReceiver::TakePut(const RmaRecord& record, absl::string_view pay
     if (region == nullptr || !region->Contains(record.offset, record.bytes)) {
       return OutOfRange("a put of", record.region, record.offset, record.bytes, region);
     }
-    if (record.follows) {
-      absl::Status status = Await(*region, region->data + record.offset, record.bytes, &coming);
-      *room = coming != nullptr;
-      if (!status.ok() || !*room) return status;
-    } else {
-      absl::Status status = Place(*region, region->data + record.offset, payload, room);
-      if (!status.ok() || !*room) return status;
-    }
+    absl::Status status = Bring(record, *region, region->data + record.offset, payload, &coming, room);
+    if (!status.ok() || !*room) return status;
   }
   return Enter(record, coming);
 }
@@ -170,13 +147,7 @@ absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view 
   Wanted* const wanted = owner_->Find(rank_, record);
   if (wanted == nullptr || wanted->begun) return Broken("an answer that nobody has asked for");
   Request* coming = nullptr;
-  absl::Status status;
-  if (record.follows) {
-    status = Await(wanted->region, wanted->data, record.bytes, &coming);
-    *room = coming != nullptr;
-  } else {
-    status = Place(wanted->region, wanted->data, payload, room);
-  }
+  absl::Status status = Bring(record, wanted->region, wanted->data, payload, &coming, room);
   if (!status.ok() || !*room) return status;
   wanted->begun = true;
   if (coming == nullptr && !wanted->region.on_gpu()) {
@@ -188,7 +159,15 @@ absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view 
   return status;
 }
 
-absl::Status RmaReceiver::Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room) {
+absl::Status RmaReceiver::Bring(const RmaRecord& record, const RmaRegion& region, char* at, absl::string_view payload,
+                                Request** coming, bool* room) {
+  if (record.follows) {
+    auto registered = regions_.For(comm_, region);
+    if (!registered.ok()) return registered.status();
+    absl::Status status = Receive(at, record.bytes, *registered, coming);
+    *room = *coming != nullptr;
+    return status;
+  }
   if (payload.empty()) return absl::OkStatus();
   if (region.on_gpu()) return Given(owner_->regions().writer()->Put(at, payload, room));
   std::memcpy(at, payload.data(), payload.size());
@@ -198,20 +177,10 @@ absl::Status RmaReceiver::Place(const RmaRegion& region, char* at, absl::string_
 absl::Status RmaReceiver::Enter(const RmaRecord& record, Request* coming) {
   const bool is_there = coming == nullptr && record.kind == RmaKind::kPut;
   if (is_there && !record.has_signal) return absl::OkStatus();
-  Arrival arrival;
-  arrival.context = record.context;
+  if (is_there && arrivals_.empty() && owner_->regions().writer() == nullptr) return Finish(record);
+  arrivals_.push_back({record, coming});
   // A signal alone may be sent for the put before it.
-  arrival.strong = record.strong || record.bytes == 0;
-  arrival.has_signal = record.has_signal;
-  arrival.answer = record.kind == RmaKind::kGotten;
-  arrival.coming = coming;
-  arrival.bytes = record.bytes;
-  arrival.signal_region = record.signal_region;
-  arrival.signal_offset = record.signal_offset;
-  arrival.signal_add = record.signal_add;
-  arrival.token = record.token;
-  if (is_there && arrivals_.empty() && owner_->regions().writer() == nullptr) return Finish(arrival);
-  arrivals_.push_back(arrival);
+  if (record.bytes == 0) arrivals_.back().record.strong = true;
   return absl::OkStatus();
 }
 
@@ -224,13 +193,14 @@ absl::Status RmaReceiver::Settle(bool* moved) {
     absl::Status status = unfinished < kAskedMax ? Ask(&arrival, moved) : absl::OkStatus();
     if (!status.ok()) return status;
     if (arrival.coming != nullptr) ++unfinished;
-    const bool waits = arrival.coming != nullptr || (arrival.has_signal && arrival.strong && Blocked(arrival.context));
+    const RmaRecord& record = arrival.record;
+    const bool waits = arrival.coming != nullptr || (record.has_signal && record.strong && Blocked(record.context));
     if (waits || !Copied(&arrival)) {
-      if (!arrival.answer && !Blocked(arrival.context)) blocked_.push_back(arrival.context);
+      if (record.kind == RmaKind::kPut && !Blocked(record.context)) blocked_.push_back(record.context);
       ++i;
       continue;
     }
-    status = Finish(arrival);
+    status = Finish(record);
     if (!status.ok()) return status;
     arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -247,7 +217,7 @@ absl::Status RmaReceiver::Ask(Arrival* arrival, bool* moved) {
   int bytes = 0;
   absl::Status status = net_->Test(arrival->coming, &done, &bytes);
   if (!status.ok() || !done) return status;
-  if (static_cast<uint64_t>(bytes) != arrival->bytes) {
+  if (static_cast<uint64_t>(bytes) != arrival->record.bytes) {
     return Broken("a payload of another size than was announced");
   }
   arrival->coming = nullptr;
@@ -259,7 +229,8 @@ bool RmaReceiver::Copied(Arrival* arrival) const {
   GpuWriter* const writer = owner_->regions().writer();
   if (writer == nullptr) return true;
   if (arrival->copied == 0) {
-    const RmaRegion* const signals = arrival->has_signal ? owner_->regions().FindId(arrival->signal_region) : nullptr;
+    const RmaRecord& record = arrival->record;
+    const RmaRegion* const signals = record.has_signal ? owner_->regions().FindId(record.signal_region) : nullptr;
     if (signals == nullptr) return true;
     if (signals->on_gpu()) return writer->MayAdd();
     arrival->copied = writer->last();
@@ -267,18 +238,18 @@ bool RmaReceiver::Copied(Arrival* arrival) const {
   return writer->Reached(arrival->copied);
 }
 
-absl::Status RmaReceiver::Finish(const Arrival& arrival) {
-  if (arrival.answer) owner_->Answered(arrival.token);
-  if (!arrival.has_signal) return absl::OkStatus();
+absl::Status RmaReceiver::Finish(const RmaRecord& record) {
+  if (record.kind == RmaKind::kGotten) owner_->Answered(record.token);
+  if (!record.has_signal) return absl::OkStatus();
   // It may have been deregistered since.
-  const RmaRegion* const signals = owner_->regions().FindId(arrival.signal_region);
+  const RmaRegion* const signals = owner_->regions().FindId(record.signal_region);
   if (signals == nullptr) {
-    return OutOfRange("a signal of", arrival.signal_region, arrival.signal_offset, sizeof(uint64_t), signals);
+    return OutOfRange("a signal of", record.signal_region, record.signal_offset, sizeof(uint64_t), signals);
   }
   ++applied_;
-  char* const word = signals->data + arrival.signal_offset;
-  if (signals->on_gpu()) return Given(owner_->regions().writer()->Add(word, arrival.signal_add, signals->ours()));
-  AddToHostWord(word, arrival.signal_add);
+  char* const word = signals->data + record.signal_offset;
+  if (signals->on_gpu()) return Given(owner_->regions().writer()->Add(word, record.signal_add, signals->ours()));
+  AddToHostWord(word, record.signal_add);
   return absl::OkStatus();
 }
 

@@ -16,20 +16,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "nccl/plugin_api.h"
-#include "net_socket/rma/comm_regions.h"
 #include "net_socket/rma/record.h"
 #include "net_socket/rma/region_table.h"
+#include "net_socket/rma/request.h"
 
 namespace tcpx {
 
 class RmaReceiver {
  public:
-  // Where a get's bytes go that this rank has asked for.
-  struct Wanted {
-    char* data = nullptr;
-    RmaRegion region;
-    bool begun = false;  // the answer has
-  };
+  using Wanted = RmaWanted;
   class Owner {
    public:
     virtual const RmaRegionTable& regions() const = 0;
@@ -66,20 +61,13 @@ class RmaReceiver {
  private:
   // An operation that is not complete: its bytes are coming, its signal waits for others, or both.
   struct Arrival {
-    uint32_t context = 0;
-    bool strong = false;
-    bool has_signal = false;
-    bool answer = false;        // to a get: `token`
+    RmaRecord record;           // `strong` also for a signal alone
     Request* coming = nullptr;  // null: its bytes have come
-    uint64_t bytes = 0;         // of those
-    uint32_t signal_region = 0;
-    uint64_t signal_offset = 0;
-    uint64_t signal_add = 0;
-    uint64_t token = 0;
-    uint64_t copied = 0;  // of the GPU's writer: what it waits for, once that is known
+    uint64_t copied = 0;        // of the GPU's writer: what it waits for, once that is known
   };
 
-  absl::Status PostBatch();
+  // `region`: null for the next batch, which nobody may send.
+  absl::Status Receive(char* data, size_t bytes, MemoryRegion* region, Request** request);
   // Reads on in the batch; stops where there is no room for what follows.
   absl::Status ReadBatch();
   absl::Status ReadAndSettle(bool* moved);
@@ -87,10 +75,9 @@ class RmaReceiver {
   absl::Status TakeHello(const RmaRecord& record);
   absl::Status TakePut(const RmaRecord& record, absl::string_view payload, bool* room);
   absl::Status TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room);
-  // Null in *coming: no room.
-  absl::Status Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming);
-  // A payload that is in the batch.
-  absl::Status Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room);
+  // A payload, from the batch or by a receive of its own: *coming, where it is not there yet.
+  absl::Status Bring(const RmaRecord& record, const RmaRegion& region, char* at, absl::string_view payload,
+                     Request** coming, bool* room);
   // Waits in arrivals_, unless it is complete and nothing older is under way.
   absl::Status Enter(const RmaRecord& record, Request* coming);
   // Tests what is coming, and applies the signals that may be applied.
@@ -98,7 +85,7 @@ class RmaReceiver {
   absl::Status Ask(Arrival* arrival, bool* moved);
   // What it says about GPU memory is true: a signal there is written after what it covers, all else waits here.
   bool Copied(Arrival* arrival) const;
-  absl::Status Finish(const Arrival& arrival);
+  absl::Status Finish(const RmaRecord& record);
   // To the GPU's writer.
   absl::Status Given(absl::Status status);
   // An older operation of that context is not complete.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "net_socket/rma/limits.h"
 
 namespace tcpx {
 namespace {
@@ -26,10 +25,8 @@ RmaSender::RmaSender(PluginApi* net, Context* context, int device, const void* h
 
 void RmaSender::Open() {
   if (state_ != State::kUnused) return;
-  state_ = State::kDialling;
-  Batch* const batch = OpenBatch(hello_.Space());
-  WriteRmaRecord(hello_, nullptr, batch->bytes.get());
-  batch->used = hello_.Space();
+  state_ = State::kOpen;
+  Write(hello_, nullptr);
 }
 
 std::unique_ptr<char[]> RmaSender::TakeBuffer() {
@@ -39,12 +36,14 @@ std::unique_ptr<char[]> RmaSender::TakeBuffer() {
   return buffer;
 }
 
-// The last one, unless it has gone or is full.
-RmaSender::Batch* RmaSender::OpenBatch(size_t space) {
-  if (batches_.empty() || batches_.back().handed_over || batches_.back().used + space > kRmaBatchBytes) {
-    AppendBatch();
-  }
-  return &batches_.back();
+// Into the last one, unless it has gone or is full.
+RmaSender::Batch& RmaSender::Write(const RmaRecord& record, const char* data) {
+  const size_t space = record.Space();
+  if (batches_.empty() || batches_.back().handed_over || batches_.back().used + space > kRmaBatchBytes) AppendBatch();
+  Batch& batch = batches_.back();
+  WriteRmaRecord(record, data, batch.bytes.get() + batch.used);
+  batch.used += space;
+  return batch;
 }
 
 void RmaSender::AppendBatch() {
@@ -70,13 +69,11 @@ void RmaSender::PopBatch() {
 
 void RmaSender::Add(const RmaRecord& record, const char* data, const RmaRegion* region, RmaRequest* request) {
   Open();
-  Batch* const batch = OpenBatch(record.Space());
-  WriteRmaRecord(record, data, batch->bytes.get() + batch->used);
-  batch->used += record.Space();
+  Batch& batch = Write(record, data);
   if (record.follows) {
-    batch->following.push_back({data, record.bytes, *region, request});
+    batch.following.push_back({data, record.bytes, *region, request});
   } else if (request != nullptr) {
-    batch->requests.push_back(request);
+    batch.requests.push_back(request);
   }
 }
 
@@ -88,9 +85,9 @@ absl::Status RmaSender::Flush() {
 }
 
 absl::Status RmaSender::Progress(bool* moved) {
-  if (state_ == State::kUnused || state_ == State::kClosed) return absl::OkStatus();
+  if (state_ != State::kOpen) return absl::OkStatus();
   fresh_ = true;
-  if (state_ == State::kDialling) {
+  if (!up()) {
     absl::Status status = Dial(moved);
     if (!status.ok() || !up()) return status;
   }
@@ -123,7 +120,6 @@ absl::Status RmaSender::Dial(bool* moved) {
   if (!comm.ok()) return comm.status();
   if (*comm == nullptr) return absl::OkStatus();
   comm_ = *comm;
-  state_ = State::kUp;
   *moved = true;
   return absl::OkStatus();
 }
@@ -217,9 +213,7 @@ void RmaSender::SayBye(bool orderly) {
   bye.kind = RmaKind::kBye;
   bye.bytes = orderly ? 1 : 0;
   AppendBatch();  // The bye has its own.
-  Batch& batch = batches_.back();
-  WriteRmaRecord(bye, nullptr, batch.bytes.get());
-  batch.used = bye.Space();
+  Write(bye, nullptr);
 }
 
 size_t RmaSender::waiting() const {

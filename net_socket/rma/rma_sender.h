@@ -3,7 +3,7 @@
 // Purpose: the first operation goes at once; those that come before the caller's next test or progress share a message
 //          with each other. Takes all that is added: what the connection has no room for waits here.
 // Threads: under the group's mutex. Forget waits for a bounded time.
-// States:  unused -> dialling -> up -> closed.
+// States:  unused -> open (dialling, then up) -> closed.
 // Units:   bytes.
 // Errors:  as PluginApi's Connect, Send and Test.
 #pragma once
@@ -17,11 +17,14 @@
 
 #include "absl/status/status.h"
 #include "nccl/plugin_api.h"
-#include "net_socket/rma/comm_regions.h"
 #include "net_socket/rma/record.h"
+#include "net_socket/rma/region_table.h"
 #include "net_socket/rma/request.h"
 
 namespace tcpx {
+
+// Between two looks of a thread that waits. [us; a guess]
+inline constexpr unsigned kRmaNapUs = 50;
 
 class RmaSender {
  public:
@@ -70,7 +73,7 @@ class RmaSender {
   // batch of records alone holds more than 1000.
   static constexpr size_t kOverrunBatches = 64;
 
-  enum class State { kUnused, kDialling, kUp, kClosed };
+  enum class State { kUnused, kOpen, kClosed };
   // An idle connection is asked in one of this many looks whether it has failed: nothing else would show it.
   static constexpr uint32_t kLooks = 64;
 
@@ -109,7 +112,7 @@ class RmaSender {
   bool AwaitAnswers(uint32_t id, int64_t patience_ns);
   // It is taken away when done.
   absl::Status Ask(size_t index, bool* done);
-  Batch* OpenBatch(size_t space);
+  Batch& Write(const RmaRecord& record, const char* data);
   void AppendBatch();
   // The first is over.
   void PopBatch();

@@ -48,7 +48,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
-#include "nccl/net_v12.h"
+#include "nccl/net_tables.h"
 #include "tests/netns/ring_flow.h"
 #include "tests/netns/shifted_clock.h"
 #include "tests/plugin/lifetime/proc_view.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nccl/client/net_client.h"
-#include "nccl/versions.h"
+#include "nccl/net_tables.h"
 #include "tools/doctor/local_checks.h"
 #include "tools/doctor/releases.h"
 

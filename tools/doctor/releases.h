@@ -4,7 +4,7 @@
 // Threads: any; pure.
 // Units:   a release is what ncclGetVersion gives: 22803 is 2.28.3 (2.8 and before: 2803).
 // Errors:  0: the release takes none of them.
-// Source:  the headers net_vN.h name the first and the last release that has each as its newest.
+// Source:  nccl/net_tables.h names the first and the last release that has each version as its newest.
 #pragma once
 
 namespace tcpx {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl/net_v10.h"
+#include "nccl/net_tables.h"
 #include "tests/plugin/contexts/contexts_fixture.h"
 
 namespace tcpx {

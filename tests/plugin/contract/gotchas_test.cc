@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "nccl/versions.h"
+#include "nccl/net_tables.h"
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/support/deadline.h"
 #include "tests/support/fake_acceptor.h"

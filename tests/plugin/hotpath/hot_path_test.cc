@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "nccl/client/table_client.h"
-#include "nccl/net_v12.h"
+#include "nccl/net_tables.h"
 #include "nccl/plugin_api.h"
 #include "nccl/shims.h"
 #include "net_socket/plugin/plugin.h"

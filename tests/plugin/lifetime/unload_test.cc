@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "nccl/versions.h"
+#include "nccl/net_tables.h"
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/support/fake_acceptor.h"
 #include "tests/support/mode_test.h"

@@ -21,7 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "common/clock_notes.h"
 #include "common/this_host.h"
-#include "nccl/profiler_v5.h"
+#include "nccl/profiler_tables.h"
 #include "tests/support/json.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"

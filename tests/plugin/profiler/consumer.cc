@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/address.h"
-#include "nccl/profiler.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 namespace {

@@ -28,7 +28,7 @@
 
 #include <string>
 
-#include "nccl/net_v12.h"
+#include "nccl/net_tables.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
-#include "nccl/profiler.h"
+#include "nccl/profiler_tables.h"
 #include "nccl/shims.h"
 #include "tests/unit/nccl/every_table.h"
 #include "tests/unit/nccl/fake_plugin.h"

@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "nccl/profiler_v4.h"
-#include "nccl/profiler_v5.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 

@@ -14,9 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/this_host.h"
 #include "gtest/gtest.h"
-#include "nccl/profiler_v4.h"
-#include "nccl/profiler_v5.h"
-#include "nccl/profiler_v6.h"
+#include "nccl/profiler_tables.h"
 
 namespace tcpx {
 

@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "profiler/event_json.h"
 #include "profiler/trace_file.h"
 #include "profiler/tracks.h"
 
