@@ -1,17 +1,48 @@
 #include "net_socket/health/health_clock.h"
 
-#include <optional>
 #include <utility>
 
 #include "common/clock.h"
 #include "common/clock_notes.h"
-#include "net_socket/message/health_records.h"
 
 namespace tcpx {
 
 // Two clocks that nobody disciplines drift apart by less than 100 us a second; between two measures it is a line.
 constexpr int64_t kAskSecondNs = 10 * kSecond;
 constexpr int64_t kAskEveryNs = 60 * kSecond;
+
+ClockRecord ClockExchange::Ask(int64_t now_ns) {
+  asked_ns_ = now_ns;
+  --left_;
+  return {now_ns};
+}
+
+ClockRecord ClockExchange::Begin(int64_t now_ns) {
+  ++unanswered_;
+  left_ = kQuestions;
+  best_ = ClockOffset();
+  return Ask(now_ns);
+}
+
+std::optional<ClockOffset> ClockExchange::Hear(const ClockRecord& answer, int64_t now_ns,
+                                               std::optional<ClockRecord>* more) {
+  if (asked_ns_ == 0 || answer.asked_ns != asked_ns_ || !answer.answers() || answer.who.empty()) return std::nullopt;
+  const int64_t round_trip_ns = (now_ns - asked_ns_) - (answer.answered_ns - answer.heard_ns);
+  if (round_trip_ns > 0 && (best_.peer.empty() || round_trip_ns < best_.round_trip_ns)) {
+    // Halves are added, because the clocks of two hosts may be centuries apart for all that anybody knows.
+    const int64_t there_ns = answer.heard_ns / 2 + answer.answered_ns / 2;
+    best_ = {answer.who, asked_ns_ + (now_ns - asked_ns_) / 2, there_ns - (asked_ns_ / 2 + now_ns / 2), round_trip_ns};
+  }
+  asked_ns_ = 0;
+  answered_ = true;
+  if (left_ > 0) {
+    *more = Ask(now_ns);
+    return std::nullopt;
+  }
+  unanswered_ = 0;
+  if (best_.peer.empty()) return std::nullopt;
+  return best_;
+}
 
 void HealthClock::Say(const ClockRecord& record) { (void)socket_->SayNow(ClockNotice(EncodeClock(record))); }
 
@@ -47,7 +78,7 @@ void HealthClock::Hear(const std::string& text) {
   std::optional<ClockRecord> more;
   const std::optional<ClockOffset> measured = exchange_.Hear(record, now_ns, &more);
   if (more.has_value()) Say(*more);
-  if (measured.has_value() && notes_ != nullptr) {
+  if (measured.has_value()) {
     notes_->Write(measured->peer, measured->at_ns, measured->offset_ns, measured->round_trip_ns);
   }
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net_socket/comm/peer_watch.h"
-#include "net_socket/health/clock_exchange.h"
+#include "net_socket/health/health_clock.h"
 #include "net_socket/health/wait_news.h"
 #include "net_socket/message/health_records.h"
 #include "net_socket/message/wire.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/clock_notes.h"
-#include "net_socket/health/clock_exchange.h"
+#include "net_socket/health/health_clock.h"
 #include "net_socket/health/health_peer.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
