@@ -1,6 +1,6 @@
 // stall_group.h: what the connections of one communicator wait for on this rank, and the root of all these waits.
 //
-// Purpose: each connection stores its latest look here. From all of them follows the root (wait_news.h). This rank
+// Purpose: each connection stores its latest look here. From all of them follows the root (verdict.h). This rank
 //          sends it to its neighbours, so that a cause travels round a ring, and names it in its own log line.
 // Threads: the reactor; RootOf, which is pure, and NewKey: any.
 // Lifetime: that of its communicator; members leave before the hub of their health socket is destroyed.
@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "net_socket/health/verdict.h"
-#include "net_socket/health/wait_news.h"
 #include "net_socket/message/health_records.h"
 
 namespace tcpx {
@@ -66,7 +65,7 @@ class StallGroup {
     int64_t asked_ns = 0;  // 0: nobody has asked
   };
 
-  void RefreshSome(int64_t now_ns);
+  // At times.
   void Refresh(int64_t now_ns);
   bool Send(const Place& place, bool asks, int64_t now_ns);
 

@@ -22,17 +22,21 @@ class WaitExchange {
   void Begin();
   // What no connection here has heard.
   void Hear(const HealthNotice& notice);
-  // Tells the peer what this end waits for (wait_news.h). If it can't be sent now it is of no use later: false.
-  bool Send(const ConnectionId& id, const std::string& news);
   // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
-  std::string peer_name() const;
+  std::string peer_name() const {
+    MutexLock lock(mutex_);
+    return peer_name_;
+  }
   // What tells it from all other processes, as it first said: its number, or its name where it is of a build that says
   // no number. Empty: it has said nothing yet.
-  std::string process() const;
+  std::string process() const {
+    MutexLock lock(mutex_);
+    return process_;
+  }
 
  private:
   // Once a socket, however often the peer introduces itself.
-  void Introduce();
+  void Introduce() TCPX_REQUIRES(mutex_);
 
   HealthSocket* const socket_;
   const bool dialled_;

@@ -9,7 +9,7 @@
 
 #include "net_socket/comm/peer_watch.h"
 #include "net_socket/health/health_clock.h"
-#include "net_socket/health/wait_news.h"
+#include "net_socket/health/verdict.h"
 #include "net_socket/message/health_records.h"
 #include "net_socket/message/wire.h"
 #include "tests/fuzz/fuzz.h"
