@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
+#include "net_socket/health/health_hub.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/tuning.h"
 
@@ -32,8 +33,8 @@ bool MayLogStranger(LineLimit* lines, std::string* more) {
 
 }  // namespace
 
-HealthPeer::HealthPeer(Keeper* keeper, Reactor* reactor, uint64_t tag, bool dialled, ClockNotes* notes)
-    : keeper_(keeper),
+HealthPeer::HealthPeer(HealthHub* hub, Reactor* reactor, uint64_t tag, bool dialled, ClockNotes* notes)
+    : hub_(hub),
       reactor_(reactor),
       tag_(tag),
       dialled_(dialled),
@@ -43,17 +44,20 @@ HealthPeer::HealthPeer(Keeper* keeper, Reactor* reactor, uint64_t tag, bool dial
                   if (self->socket_.state() == HealthState::kUp) self->OnEvents(0);
                 });
               }),
-      members_(&socket_),
       waits_(&socket_, dialled),
       clock_(reactor, &socket_, notes, dialled),
       waiters_(&socket_) {}
 
+void HealthPeer::UseInLoop() {
+  if (++uses_ == 1 && !dialled_) hub_->UsedInLoop(*this);
+}
+
 void HealthPeer::UnuseInLoop() {
   if (--uses_ > 0) return;
-  if (!dialled_) return keeper_->UsedInLoop(*this);
+  if (!dialled_) return hub_->UsedInLoop(*this);
   const std::shared_ptr<HealthPeer> self = shared_from_this();
   if (!StaysToNotifyInLoop()) CloseInLoop();
-  keeper_->ForgetInLoop(this);
+  hub_->ForgetInLoop(this);
 }
 
 void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
@@ -106,16 +110,6 @@ bool HealthPeer::LetGoInLoop() {
   return true;
 }
 
-void HealthPeer::CloseInLoop() {
-  redials_.HaltInLoop();
-  socket_.Close();
-}
-
-void HealthPeer::ExpectInLoop(const ConnectionId& id) {
-  UseInLoop();
-  members_.Expect(id);
-}
-
 void HealthPeer::JoinInLoop(const ConnectionId& id, Link<HealthUser> user, std::shared_ptr<HealthRedialler> redialler) {
   redials_.Join(id, std::move(redialler));
   if (!members_.Join(id, user)) UseInLoop();
@@ -158,11 +152,6 @@ void HealthPeer::Poll() {
   socket_.StirAtEnd(true);
 }
 
-void HealthPeer::Ask() {
-  Poll();
-  socket_.StirAtEnd(false);
-}
-
 void HealthPeer::EndInLoop() {
   const bool heals = MayHealInLoop();
   socket_.Drop(heals ? HealthState::kLost : HealthState::kDown);
@@ -171,7 +160,7 @@ void HealthPeer::EndInLoop() {
 
 void HealthPeer::ReportEndInLoop() {
   const HealthSocket::End end = socket_.end();
-  keeper_->ForgetInLoop(this);
+  hub_->ForgetInLoop(this);
   if (end.orderly) return;
   const auto tell = [weak = weak_from_this(), how = end.status] {
     const std::shared_ptr<HealthPeer> self = weak.lock();
@@ -183,7 +172,7 @@ void HealthPeer::ReportEndInLoop() {
     return;
   }
   tell();
-  if (end.seen && end.status.ok() && !dialled_) keeper_->DiedInLoop(*this, false);
+  if (end.seen && end.status.ok() && !dialled_) hub_->DiedInLoop(*this, false);
 }
 
 bool HealthPeer::MayHealInLoop() {
@@ -211,12 +200,12 @@ void HealthPeer::LostInLoop() {
   bool known = dialled_;
   members_.TellAll([&known](HealthUser* user) { known = user->HealthLost() || known; });
   std::string more;
-  if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(keeper_->stranger_lines(), &more)) {
+  if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(hub_->stranger_lines(), &more)) {
     TCPX_INFO("the health socket %s %s is lost and will be %s: %s%s", dialled_ ? "to" : "from", peer_,
               dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : end.message(), more);
   }
   if (dialled_) RedialInLoop();
-  if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);
+  if (lost_in_order_ && !dialled_) hub_->DiedInLoop(*this, true);
 }
 
 void HealthPeer::BackInLoop() {
@@ -227,7 +216,7 @@ void HealthPeer::BackInLoop() {
   bool counts = true;
   members_.TellAll([&](HealthUser* user) { known = user->HealthBack(std::exchange(counts, false)) || known; });
   std::string more;
-  if (known ? arbiter.MayLog(0, now_ns) : MayLogStranger(keeper_->stranger_lines(), &more)) {
+  if (known ? arbiter.MayLog(0, now_ns) : MayLogStranger(hub_->stranger_lines(), &more)) {
     TCPX_INFO("the health socket %s %s is back%s", dialled_ ? "to" : "from", peer_, more);
   }
   if (known && arbiter.Warns(now_ns).lane == 0) {
@@ -269,7 +258,7 @@ int64_t HealthPeer::AskInLoop() {
   const int64_t lost_ns = MonotonicNanos() - lost_since_ns_;
   if (uses_ == 0 && notifying_ == nullptr) {
     CloseInLoop();
-    keeper_->ForgetInLoop(this);
+    hub_->ForgetInLoop(this);
     return Reactor::kOver;
   }
   const auto fail = [this](const absl::Status& end) {
@@ -280,7 +269,7 @@ int64_t HealthPeer::AskInLoop() {
     ProcessEvidence process = members_.Lanes(lost_in_order_);
     process.lost_ns = std::min(process.lost_ns, lost_ns);
     process.rtt_ns = rtt_ns_;
-    if (IsGone(process) && !keeper_->AnotherIsUpInLoop(this)) return fail(absl::OkStatus());
+    if (IsGone(process) && !hub_->AnotherIsUpInLoop(this)) return fail(absl::OkStatus());
   }
   const HealthSocket::End end = socket_.end();
   if (end.silent && !members_.HeardWithin(settings_.peer_timeout_ns)) return fail(end.status);

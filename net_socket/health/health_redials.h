@@ -1,19 +1,51 @@
-// health_redials.h: who dials a health socket again that is lost: one of its connections, or the last that has left.
+// health_redials.h: who dials a health socket: at first one of the dials that need it, for all of them; again, where it
+// is lost, one of its connections, or the last that has left.
 //
 // Threads: the reactor.
+// Lifetime: borrows the socket; a waiter gives up before it goes.
 // Units:   nanoseconds of MonotonicNanos. Errors: none.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "net_socket/health/arbiter.h"
+#include "net_socket/health/health_socket.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
 
 class HealthPeer;
+
+class HealthWaiters {
+ public:
+  class Waiter {
+   public:
+    // It is this waiter's turn to dial the socket.
+    virtual void DialHealthInLoop() = 0;
+    virtual void HealthUpInLoop() = 0;
+
+   protected:
+    ~Waiter() = default;
+  };
+
+  explicit HealthWaiters(const HealthSocket* socket) : socket_(socket) {}
+
+  // The socket is up at once, or one waiter dials it and the others wait.
+  void AwaitInLoop(Waiter* waiter);
+  void GiveUpInLoop(Waiter* waiter);
+  // The socket is up.
+  void NotifyInLoop();
+  // It is not, and nobody is known to dial it.
+  void DialInLoop();
+
+ private:
+  const HealthSocket* const socket_;
+  Waiter* dialler_ = nullptr;  // who dials it now
+  std::deque<Waiter*> waiters_;
+};
 
 // Dials a health socket again, in the name of one connection.
 class HealthRedialler {

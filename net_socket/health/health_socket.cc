@@ -23,16 +23,6 @@ constexpr int kGarbage = -1;
 // Reads of 4 KiB in a row: a peer that sends more waits for its next turn.
 constexpr int kReadsInARow = 16;
 
-HealthState HealthSocket::state() const {
-  MutexLock lock(mutex_);
-  return state_;
-}
-
-bool HealthSocket::heals() const {
-  MutexLock lock(mutex_);
-  return heals_;
-}
-
 void HealthSocket::MoveToLocked(HealthState to) {
   TCPX_DCHECK(MayMove(state_, to));
   state_ = to;
@@ -59,9 +49,9 @@ bool HealthSocket::Open(OwnedFd fd, Seals seals, bool heals, bool encrypts) {
   return true;
 }
 
-void HealthSocket::Drop(HealthState to) {
+void HealthSocket::Freeze() {
   MutexLock lock(mutex_);
-  if (state_ == HealthState::kUp) DropLocked(to);
+  if (fd_.valid()) shutdown(fd_.get(), SHUT_RDWR);
 }
 
 void HealthSocket::LetGo() {
@@ -80,11 +70,6 @@ void HealthSocket::DropLocked(HealthState to) {
   outbox_.clear();
 }
 
-void HealthSocket::Freeze() {
-  MutexLock lock(mutex_);
-  if (fd_.valid()) shutdown(fd_.get(), SHUT_RDWR);
-}
-
 bool HealthSocket::Fail(const absl::Status& end) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp && state_ != HealthState::kLost) return false;
@@ -96,20 +81,12 @@ bool HealthSocket::Fail(const absl::Status& end) {
 void HealthSocket::Close() {
   std::vector<HealthNotice> unheard;
   MutexLock lock(mutex_);
-  const HealthState was = state_;
-  if (was != HealthState::kClosed) MoveToLocked(HealthState::kClosed);
-  if (was != HealthState::kUp) return;
+  if (state_ == HealthState::kClosed) return;
+  if (state_ != HealthState::kUp) return MoveToLocked(HealthState::kClosed);
   // Closing with something unread would reset the socket, and our bye with it.
   for (int i = 0; i < tuning::kRowsMax && ReadLocked(&unheard); ++i) unheard.clear();
   SendLocked(EncodeRecord(FrameKind::kBye, ""));
-  reactor_->UnwatchInLoop(fd_.get());
-  fd_.reset();
-  seals_ = Seals();
-}
-
-bool HealthSocket::Read(std::vector<HealthNotice>* notices) {
-  MutexLock lock(mutex_);
-  return ReadLocked(notices);
+  DropLocked(HealthState::kClosed);
 }
 
 bool HealthSocket::ReadLocked(std::vector<HealthNotice>* notices) {
@@ -122,9 +99,10 @@ bool HealthSocket::ReadLocked(std::vector<HealthNotice>* notices) {
     if (got > 0) {
       heard_ns_ = MonotonicNanos();
       const absl::Status taken = TakeLocked(buffer, static_cast<size_t>(got), notices);
-      if (!taken.ok()) end_ = taken;
-      if (!taken.ok()) end_errno_ = kGarbage;
-      continue;
+      if (taken.ok()) continue;
+      end_ = taken;
+      end_errno_ = kGarbage;
+      return false;
     }
     // The kernel reports an error to one call only: after a send has met it, a read sees an orderly end.
     end_errno_ = got < 0 ? errno : send_errno_;
@@ -153,8 +131,6 @@ void HealthSocket::FlushInLoop() {
   if (waited) reactor_->ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP | writable);
 }
 
-bool HealthSocket::CanSayLocked() const { return state_ == HealthState::kUp && !end_.has_value(); }
-
 bool HealthSocket::Say(const std::string& record, bool may_go_unread) {
   MutexLock lock(mutex_);
   const bool up = state_ == HealthState::kUp;
@@ -162,9 +138,7 @@ bool HealthSocket::Say(const std::string& record, bool may_go_unread) {
   may_reset_ = may_reset_ || may_go_unread;
   if (heals_) ForgetHeardLocked();  // First: what was heard takes no room.
   if (outbox_.size() > kOutboxBytesMax || said_.size() > kSaidMax) return false;
-  if (heals_) {
-    said_.push_back({sent_bytes_ + outbox_.size() + record.size(), record});
-  }
+  if (heals_) said_.push_back({sent_bytes_ + outbox_.size() + record.size(), record});
   if (up) SendSoonLocked(record);
   return CanSayLocked();
 }
@@ -203,11 +177,6 @@ void HealthSocket::CheckSealerLocked() {
   end_ = sealed;
   end_errno_ = kGarbage;
   stir_();
-}
-
-bool HealthSocket::has_unheard() const {
-  MutexLock lock(mutex_);
-  return heals_ && !said_.empty();
 }
 
 void HealthSocket::ForgetHeardLocked() {
@@ -250,11 +219,6 @@ bool HealthSocket::PeerVanished() const {
 bool HealthSocket::WasReset() const {
   MutexLock lock(mutex_);
   return OverLocked() && !end_->ok() && end_errno_ == ECONNRESET;
-}
-
-int64_t HealthSocket::heard_ns() const {
-  MutexLock lock(mutex_);
-  return heard_ns_;
 }
 
 bool HealthSocket::ReadTcp(LaneTcpInfo* info, std::string* hosts) const {

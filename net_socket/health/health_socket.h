@@ -61,13 +61,22 @@ class HealthSocket {
   // `stir` has the owner served by the reactor soon: something waits to be sent, or the socket has ended.
   HealthSocket(Reactor* reactor, std::function<void()> stir) : reactor_(reactor), stir_(std::move(stir)) {}
 
-  HealthState state() const;
+  HealthState state() const {
+    MutexLock lock(mutex_);
+    return state_;
+  }
   // That both ends do, with the latest socket.
-  bool heals() const;
+  bool heals() const {
+    MutexLock lock(mutex_);
+    return heals_;
+  }
   // To up. False: it is closed. The owner watches it, and calls FlushInLoop.
   bool Open(OwnedFd fd, Seals seals, bool heals, bool encrypts);
   // From up.
-  void Drop(HealthState to);
+  void Drop(HealthState to) {
+    MutexLock lock(mutex_);
+    if (state_ == HealthState::kUp) DropLocked(to);
+  }
   // The same, to lost, or down where it does not heal; its end is forgotten.
   void LetGo();
   // From here on nothing that comes is acknowledged.
@@ -78,7 +87,10 @@ class HealthSocket {
   void Close();
 
   // Some of what is there, one call at a time. True: there may be more.
-  bool Read(std::vector<HealthNotice>* notices);
+  bool Read(std::vector<HealthNotice>* notices) {
+    MutexLock lock(mutex_);
+    return ReadLocked(notices);
+  }
   void FlushInLoop();
   // False: there is nobody to tell, or not now; one that is lost tells it later. `may_go_unread`: by a peer that
   //        closes.
@@ -86,7 +98,10 @@ class HealthSocket {
   // False: nothing can be sent to the peer now.
   bool SayNow(const std::string& record, Passing passing = Passing::kIdle);
   // It heals, and the peer may not have heard something.
-  bool has_unheard() const;
+  bool has_unheard() const {
+    MutexLock lock(mutex_);
+    return heals_ && !said_.empty();
+  }
 
   End end() const;
   // Stirs where it is up, and has ended: by garbage, or otherwise.
@@ -96,7 +111,10 @@ class HealthSocket {
   // The same for a reset: by a process that ended with something unread, or by a device on the path.
   bool WasReset() const;
   // When the peer's process last said anything, of any connection; 0: never.
-  int64_t heard_ns() const;
+  int64_t heard_ns() const {
+    MutexLock lock(mutex_);
+    return heard_ns_;
+  }
   // What the kernel knows of the socket, and both its addresses unless `hosts` is null; false: it is not up, or ended.
   bool ReadTcp(LaneTcpInfo* info, std::string* hosts = nullptr) const;
 
@@ -112,7 +130,7 @@ class HealthSocket {
   void DropLocked(HealthState to) TCPX_REQUIRES(mutex_);
   // No other socket is expected, and no bye has come.
   bool OverLocked() const TCPX_REQUIRES(mutex_);
-  bool CanSayLocked() const TCPX_REQUIRES(mutex_);
+  bool CanSayLocked() const TCPX_REQUIRES(mutex_) { return state_ == HealthState::kUp && !end_.has_value(); }
   bool ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   absl::Status TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   void SendLocked(const std::string& record) TCPX_REQUIRES(mutex_);
