@@ -13,12 +13,6 @@ bool IsGone(const ProcessEvidence& process) {
   return process.in_order && process.lost_ns >= ended_ns;
 }
 
-int64_t Refusals::ForNs(int64_t now_ns) {
-  if (since_ns_ == 0 || now_ns - latest_ns_ > tuning::kRefusedNs) since_ns_ = now_ns;
-  latest_ns_ = now_ns;
-  return now_ns - since_ns_;
-}
-
 Arbiter::Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns)
     : silence_ns_(silence_ns), alone_ns_(alone_ns), lanes_(static_cast<size_t>(lanes)) {}
 
@@ -166,11 +160,13 @@ int64_t Arbiter::TakeDialTurn(int lane, bool first, int64_t now_ns) {
 }
 
 bool Arbiter::Refused(bool up, bool in_order, int64_t now_ns) {
+  const int64_t before_ns = std::exchange(refused_ns_, now_ns);
+  if (refused_since_ns_ == 0 || now_ns - before_ns > tuning::kRefusedNs) refused_since_ns_ = now_ns;
   ProcessEvidence process;
   process.up = up;
   process.in_order = in_order || std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.ended; });
-  process.refused_ns = refusals_.ForNs(now_ns);
-  if (up) refusals_.Forget();
+  process.refused_ns = now_ns - refused_since_ns_;
+  if (up) NotRefused();
   return IsGone(process);
 }
 

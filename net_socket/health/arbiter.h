@@ -26,20 +26,6 @@ struct ProcessEvidence {
 };
 bool IsGone(const ProcessEvidence& process);
 
-// Refusals of one port, in a row.
-class Refusals {
- public:
-  // Counts a refusal. Returns how long the port has only refused. A refusal long after the previous one starts again
-  // at 0.
-  int64_t ForNs(int64_t now_ns);
-  // The port did something other than refuse.
-  void Forget() { since_ns_ = 0; }
-
- private:
-  int64_t since_ns_ = 0;  // 0: none
-  int64_t latest_ns_ = 0;
-};
-
 // What dials of lost lanes have found. `silence_ns`: TCPX_PEER_TIMEOUT.
 struct ResultsOfDials {
   // A peer that answers is neither away nor stopped.
@@ -116,7 +102,7 @@ class Arbiter {
   // ended with a FIN.
   bool Refused(bool up, bool in_order, int64_t now_ns);
   // A dial ended, but was not refused.
-  void NotRefused() { refusals_.Forget(); }
+  void NotRefused() { refused_since_ns_ = 0; }
   // The peer's kernel has accepted a connection. If its process does not answer, it is stopped or busy, not gone.
   void Reached(int64_t now_ns) { dials_.reached_ns = now_ns; }
   // True: no lane has been up since `none_since_ns` (0: one is up), and that is too long.
@@ -182,7 +168,8 @@ class Arbiter {
   const int64_t silence_ns_;
   const int64_t alone_ns_;
   std::vector<Lane> lanes_;
-  Refusals refusals_;
+  int64_t refused_since_ns_ = 0;  // the first refusal of the port in a row, none long after the one before; 0: none
+  int64_t refused_ns_ = 0;        // the latest
   int64_t peer_waited_ns_ = 0;
   ResultsOfDials dials_;
   int64_t turn_ns_ = 0;    // the latest dial that took a turn
