@@ -11,15 +11,6 @@
 
 namespace tcpx {
 
-// The reactor and the progress pool name theirs so. What else the application runs is its own affair.
-void CpuShortage::FindOurs() {
-  ours_.clear();
-  for (const int id : NumbersIn(tasks_, tuning::kCpuThreadsMax)) {
-    const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
-    if (name.has_value() && absl::StartsWith(*name, "tcpx-")) ours_.insert(id);
-  }
-}
-
 // The state comes after the name, which may have anything in it.
 bool CpuShortage::IsReady(int id) const {
   const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/stat"));
@@ -41,7 +32,14 @@ bool CpuShortage::ReadThread(int id, std::map<int, Times>* threads) const {
 
 std::map<int, CpuShortage::Times> CpuShortage::Read() {
   std::map<int, Times> threads;
-  if (looks_++ % tuning::kCpuNamesKeptLooks == 0) FindOurs();
+  if (looks_++ % tuning::kCpuNamesKeptLooks == 0) {
+    ours_.clear();
+    for (const int id : NumbersIn(tasks_, tuning::kCpuThreadsMax)) {
+      // The reactor and the progress pool name theirs so. What else the application runs is its own affair.
+      const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
+      if (name.has_value() && absl::StartsWith(*name, "tcpx-")) ours_.insert(id);
+    }
+  }
   for (const int id : ours_) (void)ReadThread(id, &threads);
   for (auto at = callers_.begin(); at != callers_.end();) at = ReadThread(*at, &threads) ? ++at : callers_.erase(at);
   return threads;

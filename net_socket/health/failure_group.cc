@@ -12,8 +12,6 @@ void FailureGroup::JoinInLoop(Link<Member> member) {
   members_.insert(std::move(member));
 }
 
-void FailureGroup::LeaveInLoop(const Link<Member>& member) { members_.erase(member); }
-
 bool FailureGroup::Claim(const std::string& cause) {
   MutexLock lock(mutex_);
   if (!cause_.empty()) return false;
@@ -23,37 +21,15 @@ bool FailureGroup::Claim(const std::string& cause) {
 }
 
 void FailureGroup::Spread(Reactor* reactor) {
-  reactor->Post([self = shared_from_this()] { self->SpreadInLoop(); });
-}
-
-std::string FailureGroup::cause() const {
-  MutexLock lock(mutex_);
-  return cause_;
-}
-
-void FailureGroup::Hush() {
-  MutexLock lock(mutex_);
-  hushed_ = true;
-}
-
-void FailureGroup::KeepQuiet(const std::string& cause) {
-  MutexLock lock(mutex_);
-  quiet_.insert(cause);
-}
-
-bool FailureGroup::Quiet(const std::string& cause) const {
-  MutexLock lock(mutex_);
-  return hushed_ || quiet_.contains(cause);
-}
-
-void FailureGroup::SpreadInLoop() {
-  const std::string why = cause();
-  if (members_.size() > 1) {
-    TCPX_INFO("all %d connections of the communicator end (TCPX_SPREAD_ERRORS): %s", members_.size(), why);
-  }
-  for (const Link<Member>& member : members_) {
-    member.With([&why](Member* one) { one->ContextFailed(why); });
-  }
+  reactor->Post([self = shared_from_this()] {
+    const std::string why = self->cause();
+    if (self->members_.size() > 1) {
+      TCPX_INFO("all %d connections of the communicator end (TCPX_SPREAD_ERRORS): %s", self->members_.size(), why);
+    }
+    for (const Link<Member>& member : self->members_) {
+      member.With([&why](Member* one) { one->ContextFailed(why); });
+    }
+  });
 }
 
 }  // namespace tcpx

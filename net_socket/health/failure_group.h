@@ -34,7 +34,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   };
 
   void JoinInLoop(Link<Member> member);
-  void LeaveInLoop(const Link<Member>& member);
+  void LeaveInLoop(const Link<Member>& member) { members_.erase(member); }
 
   // Held by a connection that fails, up to its line in the log: so an error that follows from another one is returned
   // after that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
@@ -46,9 +46,15 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   // Something has failed.
   bool claimed() const { return claimed_.load(std::memory_order_acquire); }
   // Empty exactly when nothing has failed.
-  std::string cause() const;
+  std::string cause() const {
+    MutexLock lock(mutex_);
+    return cause_;
+  }
   // This rank has reset one of the connections itself, as an abort does: what follows from that is no news here.
-  void Hush();
+  void Hush() {
+    MutexLock lock(mutex_);
+    hushed_ = true;
+  }
   // This rank closes its connections: what a peer makes of that is no news here, for kRankClosingNs from the
   // latest one on.
   void NoteClosing(int64_t now_ns) { closed_ns_.store(now_ns, std::memory_order_relaxed); }
@@ -56,15 +62,18 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
     return now_ns - closed_ns_.load(std::memory_order_relaxed) < tuning::kRankClosingNs;
   }
   // What this rank has done itself: it may come back from a peer that spreads it.
-  void KeepQuiet(const std::string& cause);
+  void KeepQuiet(const std::string& cause) {
+    MutexLock lock(mutex_);
+    quiet_.insert(cause);
+  }
   // True exactly when nobody here need hear of this cause.
-  bool Quiet(const std::string& cause) const;
+  bool Quiet(const std::string& cause) const {
+    MutexLock lock(mutex_);
+    return hushed_ || quiet_.contains(cause);
+  }
 
  private:
-  void SpreadInLoop();
-
   Mutex logging_;  // of lines in the log: guards no member
-
   std::atomic<int64_t> closed_ns_{-tuning::kRankClosingNs};
   mutable Mutex mutex_;
   std::string cause_ TCPX_GUARDED_BY(mutex_);

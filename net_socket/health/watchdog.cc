@@ -24,18 +24,15 @@ void Watchdog::JoinInLoop(std::shared_ptr<const Activity> activity, int64_t ever
   watched_.push_back({std::move(activity), std::move(look)});
 }
 
-bool Watchdog::LooksInLoop(Watched* one, int64_t now_ns) {
-  const uint64_t count = one->activity->count();  // Before the look: what begins during it is seen by the next one.
-  if (one->idle && count == one->seen) return true;
-  const Next next = one->look(now_ns);
-  one->seen = count;
-  one->idle = next == Next::kIdle;
-  return next != Next::kOver;
-}
-
 void Watchdog::RoundInLoop() {
-  const int64_t now_ns = MonotonicNanos();
-  const auto over = [now_ns](Watched& one) { return !LooksInLoop(&one, now_ns); };
+  const auto over = [now_ns = MonotonicNanos()](Watched& one) {
+    const uint64_t count = one.activity->count();  // Before the look: what begins during it is seen by the next one.
+    if (one.idle && count == one.seen) return false;
+    const Next next = one.look(now_ns);
+    one.seen = count;
+    one.idle = next == Next::kIdle;
+    return next == Next::kOver;
+  };
   watched_.erase(std::remove_if(watched_.begin(), watched_.end(), over), watched_.end());
 }
 

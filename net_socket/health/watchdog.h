@@ -55,8 +55,6 @@ class Watchdog {
     bool idle = false;  // as of then
   };
 
-  // False: it is over.
-  static bool LooksInLoop(Watched* one, int64_t now_ns);
   void RoundInLoop();
 
   Reactor* const reactor_;
