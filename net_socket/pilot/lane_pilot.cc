@@ -108,8 +108,6 @@ bool LanePilot::Judge(int64_t now_ns, double total) {
   return paused || lame_.TryAgain(now_ns, &lanes_) || Begin(now_ns, total);
 }
 
-bool LanePilot::PauseLame(int64_t now_ns) { return piloted_ && lame_.Pause(now_ns, window_, &lanes_); }
-
 bool LanePilot::Begin(int64_t now_ns, double total) {
   if (explore_again_.Due(now_ns) && (!same_queue_again_.started() || same_queue_again_.Due(now_ns))) {
     const double base = std::max(total, past_.top());
@@ -178,20 +176,16 @@ bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
 }
 
 bool LanePilot::JudgeThin(int64_t now_ns, double total) {
-  switch (thin_.Judge(total, past_.noise(), &lanes_)) {
-    case ThinTrial::Verdict::kLookAgain:
-      return false;
-    case ThinTrial::Verdict::kMissed:
-      trial_ = Trial::kNone;
-      thin_again_.At(now_ns + tuning::kSettleNs);
-      return true;
-    case ThinTrial::Verdict::kNotMissed:
-      trial_ = Trial::kNone;
-      past_.Thinned(total);
-      thin_again_.RestartAt(now_ns);
-      (void)Begin(now_ns, total);  // Go on while it goes well.
-      return true;
+  const ThinTrial::Verdict verdict = thin_.Judge(total, past_.noise(), &lanes_);
+  if (verdict == ThinTrial::Verdict::kLookAgain) return false;
+  trial_ = Trial::kNone;
+  if (verdict == ThinTrial::Verdict::kMissed) {
+    thin_again_.At(now_ns + tuning::kSettleNs);
+    return true;
   }
+  past_.Thinned(total);
+  thin_again_.RestartAt(now_ns);
+  (void)Begin(now_ns, total);  // Go on while it goes well.
   return true;
 }
 
@@ -222,6 +216,19 @@ void LanePilot::Watch(int64_t now_ns, double total) {
   if (same_queue_again_.started()) same_queue_again_.NoLaterThan(same_queue_ns_ + tuning::kSameQueueNs);
   explore_again_.RestartAt(now_ns);
   thin_again_.RestartAfterFirst(now_ns);
+}
+
+bool LaneShuffle::Step(int64_t, const Look&) {
+  using Kind = LaneOrder::Kind;
+  using State = PilotedLanes::State;
+  const unsigned choice = random_() % 5;
+  const Kind kind = choice == 0 ? Kind::kMove : choice < 3 ? Kind::kOpen : Kind::kClose;
+  const PilotedLanes::Lanes those = lanes_.Those(kind == Kind::kOpen ? State::kNone : State::kCarries);
+  if (those.empty()) return false;
+  const int lane = those[random_() % those.size()];
+  if (kind == Kind::kClose && lanes_.carrying() < 2) return false;
+  lanes_.Order(kind, lane);
+  return true;
 }
 
 }  // namespace tcpx

@@ -47,10 +47,12 @@ class LanePolicy {
   void Refused(int lane) { lanes_.Refused(lane); }
   void Closed(int lane) { lanes_.Closed(lane); }
   bool carries(int lane) const { return lanes_.carries(lane); }
-  virtual Found found() const = 0;
+  // As of when nothing was left to try.
+  const Found& found() const { return found_; }
 
  protected:
   PilotedLanes lanes_;
+  Found found_;
 };
 
 }  // namespace tcpx

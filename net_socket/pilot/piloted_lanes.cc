@@ -1,7 +1,6 @@
 #include "net_socket/pilot/piloted_lanes.h"
 
 #include <iterator>
-#include <utility>
 
 #include "common/clock.h"
 
@@ -18,10 +17,6 @@ PilotedLanes::Lanes PilotedLanes::Those(State wanted) const {
     if (states_[i] == wanted) found.push_back(static_cast<int>(i));
   }
   return found;
-}
-
-void PilotedLanes::Set(const Lanes& lanes, State state) {
-  for (int lane : lanes) Set(lane, state);
 }
 
 void PilotedLanes::Order(LaneOrder::Kind kind, int lane) {
@@ -49,12 +44,9 @@ void PilotedLanes::Move(int lane) {
   Order(LaneOrder::Kind::kMove, lane);
 }
 
-void PilotedLanes::Drop(int lane) {
-  if (piloted_) {
-    Order(LaneOrder::Kind::kClose, lane);
-  } else {
-    Set(lane, State::kPaused);
-  }
+void PilotedLanes::GiveBack(int lane) {
+  if (state(lane) == State::kOpening) return Set(lane, State::kNone);  // It may still come, and is closed then.
+  if (carries(lane) || state(lane) == State::kLame) Drop(lane);
 }
 
 bool PilotedLanes::KeepOne() {
@@ -70,8 +62,6 @@ bool PilotedLanes::KeepOne() {
   return true;
 }
 
-std::vector<LaneOrder> PilotedLanes::TakeOrders() { return std::exchange(orders_, {}); }
-
 void PilotedLanes::Pass(int64_t now_ns) {
   const double minutes = static_cast<double>(now_ns - passed_ns_) / (60.0 * kSecond);
   dials_ = std::min<double>(tuning::kDialsAtOnce, dials_ + tuning::kDialsEachMinute * minutes);
@@ -83,14 +73,6 @@ PilotedLanes::State PilotedLanes::Opened(int lane) {
   if (before == State::kOpening) Set(lane, State::kCarries);
   if (before == State::kNone) Drop(lane);  // Too late.
   return before;
-}
-
-void PilotedLanes::Refused(int lane) {
-  if (state(lane) == State::kOpening) Set(lane, State::kNone);
-}
-
-void PilotedLanes::Closed(int lane) {
-  if (state(lane) == State::kClosing) Set(lane, State::kNone);
 }
 
 }  // namespace tcpx

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "net_socket/pilot/tuning.h"
@@ -42,7 +43,9 @@ class PilotedLanes {
 
   // Sets a lane's state without an order.
   void Set(int lane, State state) { states_[static_cast<size_t>(lane)] = state; }
-  void Set(const Lanes& lanes, State state);
+  void Set(const Lanes& lanes, State state) {
+    for (int lane : lanes) Set(lane, state);
+  }
 
   // Adds an order, without asking how many dials are left, and sets the state that follows from it.
   void Order(LaneOrder::Kind kind, int lane);
@@ -50,15 +53,21 @@ class PilotedLanes {
   Lanes Open(int wanted, int least);
   // Another socket for a lane, if one may be dialled.
   void Move(int lane);
-  void Drop(int lane);
+  void Drop(int lane) { piloted_ ? Order(LaneOrder::Kind::kClose, lane) : Set(lane, State::kPaused); }
+  // Takes back that a lane was opened, or made to carry.
+  void GiveBack(int lane);
   // Makes one lane carry if none does. True: it had to.
   bool KeepOne();
-  std::vector<LaneOrder> TakeOrders();
+  std::vector<LaneOrder> TakeOrders() { return std::exchange(orders_, {}); }
 
   // What came of the orders. Opened returns the state before.
   State Opened(int lane);
-  void Refused(int lane);
-  void Closed(int lane);
+  void Refused(int lane) {
+    if (state(lane) == State::kOpening) Set(lane, State::kNone);
+  }
+  void Closed(int lane) {
+    if (state(lane) == State::kClosing) Set(lane, State::kNone);
+  }
   // Time passes, and so more may be dialled.
   void Pass(int64_t now_ns);
 

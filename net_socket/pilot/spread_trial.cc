@@ -41,8 +41,7 @@ int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
   }
   if (slowest < 0 || limited_) return slowest;
   if (!any_dry) return -1;
-  std::nth_element(brought.begin(), brought.begin() + static_cast<ptrdiff_t>(brought.size() / 2), brought.end());
-  const double median = brought[brought.size() / 2];
+  const double median = MedianOf(std::move(brought));
   return tuning::kCrowded * known_[static_cast<size_t>(slowest)].brought < median ? slowest : -1;
 }
 
@@ -115,9 +114,7 @@ SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noi
 
 void SpreadTrial::Undo(PilotedLanes* lanes) {
   if (lanes->state(old_) == State::kPaused) lanes->Set(old_, State::kCarries);
-  const State at = lanes->state(new_);
-  if (at == State::kOpening) lanes->Set(new_, State::kNone);  // It may still come, and is closed then.
-  if (at == State::kCarries || at == State::kLame) lanes->Drop(new_);
+  lanes->GiveBack(new_);
   opening_until_ns_ = 0;
 }
 
