@@ -7,12 +7,14 @@
 // Threads: one at a time. Units: bytes; nanoseconds of MonotonicNanos. Errors: none. Source of constants: tuning.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
@@ -25,17 +27,6 @@ struct ProcessEvidence {
   int64_t rtt_ns = 0;       // round trip of the path to it
 };
 bool IsGone(const ProcessEvidence& process);
-
-// What dials of lost lanes have found. `silence_ns`: TCPX_PEER_TIMEOUT.
-struct ResultsOfDials {
-  // A peer that answers is neither away nor stopped.
-  bool Answer(int64_t now_ns, int64_t silence_ns) const;
-  // The peer's kernel accepts connections, and its process answers none.
-  bool FindStopped(int64_t now_ns, int64_t silence_ns) const;
-
-  int64_t reached_ns = 0;   // its kernel; 0: not yet
-  int64_t answered_ns = 0;  // a lane went on
-};
 
 // Why a lane's sockets, one after the other, have moved no byte.
 enum class Stuck : uint8_t { kNone, kSilent, kReset };
@@ -50,7 +41,8 @@ class Arbiter {
   enum class Probing { kAsIs, kOften, kFreely };
 
   // `silence_ns`: TCPX_PEER_TIMEOUT. `alone_ns`: TCPX_RECONNECT_TIMEOUT; at the dialled end plus kDiallerGivesUpNs.
-  Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns);
+  Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns)
+      : silence_ns_(silence_ns), alone_ns_(alone_ns), lanes_(static_cast<size_t>(lanes)) {}
 
   // The lane has lost its socket.
   void Lost(int lane, Loss how);
@@ -86,8 +78,6 @@ class Arbiter {
   void ForgetLife(int lane) { at(lane).liveness.Forget(); }
   // Whether the lane is still suspected now.
   bool Suspects(int lane, const LaneTcpInfo& info, int64_t now_ns) { return at(lane).silence.Suspects(info, now_ns); }
-  // The same for one that is probed while it holds nothing, as a health socket is (keepalive).
-  bool SuspectsProbed(int lane, const LaneTcpInfo& info, int64_t now_ns);
   // Because of silence a new socket was requested, or has taken over.
   void Moved(int lane, int64_t now_ns) { at(lane).silence.Moved(now_ns); }
 
@@ -104,7 +94,7 @@ class Arbiter {
   // A dial ended, but was not refused.
   void NotRefused() { refused_since_ns_ = 0; }
   // The peer's kernel has accepted a connection. If its process does not answer, it is stopped or busy, not gone.
-  void Reached(int64_t now_ns) { dials_.reached_ns = now_ns; }
+  void Reached(int64_t now_ns) { reached_ns_ = now_ns; }
   // True: no lane has been up since `none_since_ns` (0: one is up), and that is too long.
   bool Overdue(int64_t none_since_ns, int64_t now_ns) const {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
@@ -134,6 +124,10 @@ class Arbiter {
 
  private:
   struct Lane {
+    // It has moved a byte.
+    void Progress(int64_t now_ns);
+    void See(int64_t now_ns);
+
     LaneSilence silence;
     LaneLiveness liveness;
     uint64_t position = 0;          // at the latest Back
@@ -159,10 +153,18 @@ class Arbiter {
 
   Lane& at(int lane) { return lanes_[static_cast<size_t>(lane)]; }
   const Lane& at(int lane) const { return lanes_[static_cast<size_t>(lane)]; }
-  static void Progress(Lane* lane, int64_t now_ns);
-  static void See(Lane* lane, int64_t now_ns);
   // Since when a lane that is lost has been needed; now: it is not.
-  int64_t AwaitedNs(const Lane& lane, int64_t now_ns) const;
+  int64_t AwaitedNs(const Lane& lane, int64_t now_ns) const {
+    return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waited_ns_});
+  }
+  // A lane went on a short while ago: a peer that answers is neither away nor stopped.
+  bool Answers(int64_t now_ns) const {
+    return answered_ns_ != 0 && now_ns - answered_ns_ < std::min(silence_ns_, tuning::kReachedNs);
+  }
+  // The peer's kernel accepts connections, and its process answers none.
+  bool IsStopped(int64_t now_ns) const {
+    return reached_ns_ != 0 && now_ns - reached_ns_ < silence_ns_ + tuning::kReachedNs && !Answers(now_ns);
+  }
   Warning WarningOf(int lane, int64_t now_ns) const;
 
   const int64_t silence_ns_;
@@ -171,10 +173,11 @@ class Arbiter {
   int64_t refused_since_ns_ = 0;  // the first refusal of the port in a row, none long after the one before; 0: none
   int64_t refused_ns_ = 0;        // the latest
   int64_t peer_waited_ns_ = 0;
-  ResultsOfDials dials_;
-  int64_t turn_ns_ = 0;    // the latest dial that took a turn
-  int64_t logged_ns_ = 0;  // the latest line of a lane whose sockets move nothing
-  int64_t lines_ns_ = 0;   // up to now, less the lines that may come at once
+  int64_t reached_ns_ = 0;   // the latest Reached; 0: none
+  int64_t answered_ns_ = 0;  // the latest Back; 0: none
+  int64_t turn_ns_ = 0;      // the latest dial that took a turn
+  int64_t logged_ns_ = 0;    // the latest line of a lane whose sockets move nothing
+  int64_t lines_ns_ = 0;     // up to now, less the lines that may come at once
   int unlogged_ = 0;
   bool warned_ = false;
 };

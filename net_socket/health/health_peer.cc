@@ -70,9 +70,8 @@ void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seal
   if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
   const int number = fd.get();
   settings_ = settings;
-  peer_ = PeerAddress(number).value_or(SocketAddress()).ToString();
-  TCPX_TRACE("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
-             dialled_ ? "to" : "from", peer_);
+  peer_ = (dialled_ ? "to " : "from ") + PeerAddress(number).value_or(SocketAddress()).ToString();
+  TCPX_TRACE("health socket %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(), peer_);
   const std::shared_ptr<HealthPeer> self = shared_from_this();
   redials_.HaltInLoop();
   if (!LetGoInLoop()) return;
@@ -201,8 +200,8 @@ void HealthPeer::LostInLoop() {
   members_.TellAll([&known](HealthUser* user) { known = user->HealthLost() || known; });
   std::string more;
   if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(hub_->stranger_lines(), &more)) {
-    TCPX_INFO("the health socket %s %s is lost and will be %s: %s%s", dialled_ ? "to" : "from", peer_,
-              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : end.message(), more);
+    TCPX_INFO("the health socket %s is lost and will be %s: %s%s", peer_, dialled_ ? "dialled again" : "waited for",
+              end.ok() ? "it ended" : end.message(), more);
   }
   if (dialled_) RedialInLoop();
   if (lost_in_order_ && !dialled_) hub_->DiedInLoop(*this, true);
@@ -217,13 +216,13 @@ void HealthPeer::BackInLoop() {
   members_.TellAll([&](HealthUser* user) { known = user->HealthBack(std::exchange(counts, false)) || known; });
   std::string more;
   if (known ? arbiter.MayLog(0, now_ns) : MayLogStranger(hub_->stranger_lines(), &more)) {
-    TCPX_INFO("the health socket %s %s is back%s", dialled_ ? "to" : "from", peer_, more);
+    TCPX_INFO("the health socket %s is back%s", peer_, more);
   }
   if (known && arbiter.Warns(now_ns).lane == 0) {
     TCPX_WARN(
-        "the health socket %s %s is lost and comes back again and again: look for a firewall or a load balancer "
-        "that resets it; it is dialled ever more slowly",
-        dialled_ ? "to" : "from", peer_);
+        "the health socket %s is lost and comes back again and again: look for a firewall or a load balancer that "
+        "resets it; it is dialled ever more slowly",
+        peer_);
   }
   if (notifying_ != nullptr) StopNotifyingInLoop();
 }
@@ -284,8 +283,11 @@ int64_t HealthPeer::AskInLoop() {
 int64_t HealthPeer::LookInLoop() {
   LaneTcpInfo info;
   if (socket_.state() != HealthState::kUp) return Reactor::kOver;
-  // The old socket stays: the first of the two that is heard is used.
-  if (socket_.ReadTcp(&info) && redials_.arbiter().SuspectsProbed(0, info, MonotonicNanos())) RedialInLoop();
+  // One that holds nothing is probed (keepalive). The old socket stays: the first of the two that is heard is used.
+  if (socket_.ReadTcp(&info) && (redials_.arbiter().Suspects(0, info, MonotonicNanos()) ||
+                                 (info.held_bytes == 0 && info.probes >= tuning::kUnansweredMin))) {
+    RedialInLoop();
+  }
   return LookEveryNs(settings_);
 }
 
