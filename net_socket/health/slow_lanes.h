@@ -9,6 +9,7 @@
 // Units:   bytes, segments, nanoseconds of MonotonicNanos, bytes per second. Errors: none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -64,7 +65,9 @@ class SlowLanes {
   std::vector<SlowLane> Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns);
 
   // A lane that was named has not been fast since.
-  bool any() const;
+  bool any() const {
+    return std::any_of(lanes_.begin(), lanes_.end(), [](const History& lane) { return lane.reported; });
+  }
 
  private:
   struct History {
@@ -73,8 +76,6 @@ class SlowLanes {
     int looks = 0;            // how many these are
     bool reported = false;
   };
-
-  bool SlowNow(const LanePace& pace, int64_t median, const History& history, int64_t elapsed_ns) const;
 
   std::vector<History> lanes_;
   int64_t last_ns_ = 0;

@@ -70,6 +70,8 @@ bool AnyLost(const StallEvidence& evidence) {
   return std::any_of(evidence.lanes.begin(), evidence.lanes.end(), [](auto& lane) { return lane.lost; });
 }
 
+bool Unsettled(const StallEvidence& evidence) { return evidence.unsettled || AnyLost(evidence); }
+
 std::string DownText(const std::string& name) { return absl::StrCat("interface ", name, " of it is down"); }
 
 template <typename Evidence>
@@ -124,7 +126,7 @@ Verdict JudgePath(const StallEvidence& evidence) {
 
 // Nothing and nobody holds this end up but itself. kNone: something may.
 Verdict JudgeHere(const StallEvidence& evidence) {
-  if (!evidence.idle_here) return {};
+  if (!evidence.idle_here || Unsettled(evidence)) return {};
   if (!evidence.caller_moves) {
     return Hard(Cause::kInternal, evidence.here,
                 "bytes could be moved here, and the progress thread does not: a bug of tcpx");
@@ -187,16 +189,12 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   Verdict verdict;
   verdict.undecided = Undecided(evidence);
   if (verdict.undecided) return verdict;
-  verdict = JudgePath(evidence);
-  if (verdict.cause != Cause::kNone) return verdict;
-  const bool unsettled = evidence.unsettled || AnyLost(evidence);
-  if (!unsettled) verdict = JudgeHere(evidence);
-  if (verdict.cause != Cause::kNone) return verdict;
-  verdict = JudgeProcess(evidence);
-  if (verdict.cause == Cause::kNone) verdict = JudgeLost(evidence);
-  if (verdict.cause != Cause::kNone) return verdict;
+  for (const auto judge : {JudgePath, JudgeHere, JudgeProcess, JudgeLost}) {
+    verdict = judge(evidence);
+    if (verdict.cause != Cause::kNone) return verdict;
+  }
   // Data that a host without incoming packets had queued is no answer; nor is what comes between two sockets of a lane.
-  verdict.undecided = evidence.unheard_ms > 0 || unsettled;
+  verdict.undecided = evidence.unheard_ms > 0 || Unsettled(evidence);
   if (verdict.undecided) return verdict;
   if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);
   return {};
@@ -219,19 +217,16 @@ Verdict JudgeFailure(const FailureEvidence& evidence) {
   return {};
 }
 
-Verdict JudgePace(const PaceEvidence& evidence) {
+Verdict JudgePace(const LaneSegments& share, bool slow, absl::string_view here, absl::string_view there) {
   // The other direction may lose nothing.
-  const std::string from_here = absl::StrCat("the path between ", evidence.here, " and ", evidence.there);
-  const bool loses =
-      evidence.retransmitted >= kLossesMin && evidence.retransmitted * 1000 >= evidence.segments * kLossPerThousand;
-  if (loses) {
+  const std::string from_here = absl::StrCat("the path between ", here, " and ", there);
+  if (share.retransmitted >= kLossesMin && share.retransmitted * 1000 >= share.sent * kLossPerThousand) {
+    const double percent =
+        100.0 * static_cast<double>(share.retransmitted) / static_cast<double>(std::max<uint64_t>(share.sent, 1));
     return Hard(Cause::kPathLoses, from_here,
-                absl::StrFormat("%.1f %% of %d segments were sent again",
-                                100.0 * static_cast<double>(evidence.retransmitted) /
-                                    static_cast<double>(std::max<uint64_t>(evidence.segments, 1)),
-                                evidence.segments));
+                absl::StrFormat("%.1f %% of %d segments were sent again", percent, share.sent));
   }
-  return evidence.slow ? Hard(Cause::kPathSlow, from_here, "") : Verdict();
+  return slow ? Hard(Cause::kPathSlow, from_here, "") : Verdict();
 }
 
 std::string PathBetween(absl::string_view here, absl::string_view there) {

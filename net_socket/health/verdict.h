@@ -23,6 +23,7 @@
 
 #include "absl/strings/string_view.h"
 #include "net_socket/health/arbiter.h"
+#include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/health_records.h"
 
 namespace tcpx {
@@ -98,16 +99,8 @@ struct FailureEvidence {
 // Not known where the peer may have closed in order. `evidence` is empty: the report has it.
 Verdict JudgeFailure(const FailureEvidence& evidence);
 
-// One lane compared with the others, over some time.
-struct PaceEvidence {
-  uint64_t segments = 0;       // sent
-  uint64_t retransmitted = 0;  // of these
-  bool slow = false;           // far slower than the other lanes for long
-  std::string here;
-  std::string there;
-};
-
-Verdict JudgePace(const PaceEvidence& evidence);
+// One lane compared with the others: what it sent over some time. `slow`: far slower than they are for long.
+Verdict JudgePace(const LaneSegments& share, bool slow, absl::string_view here, absl::string_view there);
 
 // The same from either end.
 std::string PathBetween(absl::string_view here, absl::string_view there);

@@ -316,11 +316,11 @@ TEST(VerdictTest, AFailureHasTheCauseThatItsEvidenceSays) {
 }
 
 TEST(VerdictTest, LossesAreNamedBeforeSlowness) {
-  EXPECT_EQ(Cause::kNone, JudgePace({100000, 20, false, kHere, kThere}).cause);
-  EXPECT_EQ(Cause::kNone, JudgePace({100, 5, false, kHere, kThere}).cause);
-  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000, false, kHere, kThere}).cause);
-  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000, true, kHere, kThere}).cause);
-  EXPECT_EQ(Cause::kPathSlow, JudgePace({100000, 20, true, kHere, kThere}).cause);
+  EXPECT_EQ(Cause::kNone, JudgePace({100000, 20}, false, kHere, kThere).cause);
+  EXPECT_EQ(Cause::kNone, JudgePace({100, 5}, false, kHere, kThere).cause);
+  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000}, false, kHere, kThere).cause);
+  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000}, true, kHere, kThere).cause);
+  EXPECT_EQ(Cause::kPathSlow, JudgePace({100000, 20}, true, kHere, kThere).cause);
 }
 
 }  // namespace
