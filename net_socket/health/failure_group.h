@@ -13,8 +13,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "common/log.h"
 #include "common/mutex.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"
@@ -33,16 +35,36 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
     ~Member() = default;
   };
 
-  void JoinInLoop(Link<Member> member);
+  void JoinInLoop(Link<Member> member) {
+    const std::string failed = cause();
+    if (!failed.empty()) member.With([&failed](Member* one) { one->ContextFailed(failed); });
+    members_.insert(std::move(member));
+  }
   void LeaveInLoop(const Link<Member>& member) { members_.erase(member); }
 
   // Held by a connection that fails, up to its line in the log: so an error that follows from another one is returned
   // after that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
   std::unique_lock<Mutex> Logging() { return std::unique_lock<Mutex>(logging_); }
   // The first cause wins: true exactly for it. Its finder writes the one line of the log, then spreads it.
-  bool Claim(const std::string& cause);
+  bool Claim(const std::string& cause) {
+    MutexLock lock(mutex_);
+    if (!cause_.empty()) return false;
+    cause_ = cause;
+    claimed_.store(true, std::memory_order_release);
+    return true;
+  }
   // All members hear the cause, soon.
-  void Spread(Reactor* reactor);
+  void Spread(Reactor* reactor) {
+    reactor->Post([self = shared_from_this()] {
+      const std::string why = self->cause();
+      if (self->members_.size() > 1) {
+        TCPX_INFO("all %d connections of the communicator end (TCPX_SPREAD_ERRORS): %s", self->members_.size(), why);
+      }
+      for (const Link<Member>& member : self->members_) {
+        member.With([&why](Member* one) { one->ContextFailed(why); });
+      }
+    });
+  }
   // Something has failed.
   bool claimed() const { return claimed_.load(std::memory_order_acquire); }
   // Empty exactly when nothing has failed.

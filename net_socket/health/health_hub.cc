@@ -37,11 +37,6 @@ std::shared_ptr<HealthPeer> HealthHub::UseDialledInLoop(int device, const Socket
   return health;
 }
 
-std::shared_ptr<HealthPeer> HealthHub::FindAcceptedInLoop(uint64_t tag) {
-  auto found = accepted_.find(tag);
-  return found == accepted_.end() ? nullptr : found->second;
-}
-
 void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals) {
   std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
   if (health == nullptr) {
@@ -50,11 +45,6 @@ void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& set
     ++unused_;
   }
   health->UpInLoop(std::move(fd), settings, std::move(seals));
-}
-
-void HealthHub::LetGoInLoop(uint64_t tag) {
-  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
-  if (health != nullptr && health->socket().heals()) health->LetGoInLoop();
 }
 
 void HealthHub::UsedInLoop(const HealthPeer& health) {
@@ -82,11 +72,6 @@ bool HealthHub::AnotherIsUpInLoop(HealthPeer* health) {
 
 bool HealthHub::ProcessIsUpInLoop(HealthPeer* health) {
   return IsUp(*health) || health->members().AnyLaneUp() || AnotherIsUpInLoop(health);
-}
-
-void HealthHub::LookInLoop(uint64_t tag) {
-  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
-  if (health != nullptr) health->OnEvents(0);
 }
 
 void HealthHub::ForgetInLoop(HealthPeer* health) {

@@ -30,12 +30,20 @@ class HealthHub {
   // What `device` and the listening socket at `peer` share; made, and not up, where there is none. Used once more.
   std::shared_ptr<HealthPeer> UseDialledInLoop(int device, const SocketAddress& peer);
   // Null where the peer has not dialled it (yet).
-  std::shared_ptr<HealthPeer> FindAcceptedInLoop(uint64_t tag);
+  std::shared_ptr<HealthPeer> FindAcceptedInLoop(uint64_t tag) {
+    const auto found = accepted_.find(tag);
+    return found == accepted_.end() ? nullptr : found->second;
+  }
   // One whose end has come is forgotten at once, before its event.
-  void LookInLoop(uint64_t tag);
+  void LookInLoop(uint64_t tag) {
+    if (const auto health = FindAcceptedInLoop(tag)) health->OnEvents(0);
+  }
   void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
   // It is about to be accepted once more, if it is there.
-  void LetGoInLoop(uint64_t tag);
+  void LetGoInLoop(uint64_t tag) {
+    const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
+    if (health != nullptr && health->socket().heals()) health->LetGoInLoop();
+  }
   void ForgetInLoop(HealthPeer* health);
   // Closes the accepted socket of `tag`, which is new, after `after_ns` if no connection uses it then; the same each
   // time that its last use ends, from then on. One timer a socket, which ends with it: a stranger who dials again and

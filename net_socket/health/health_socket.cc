@@ -152,11 +152,6 @@ bool HealthSocket::SayNow(const std::string& record, Passing passing) {
   return true;
 }
 
-void HealthSocket::SendSoonLocked(const std::string& record) {
-  SendLocked(record);
-  if (!outbox_.empty()) stir_();
-}
-
 void HealthSocket::SendLocked(const std::string& record) {
   outbox_.append(record);
   while (!outbox_.empty()) {
@@ -209,11 +204,6 @@ void HealthSocket::StirAtEnd(bool garbage) const {
 bool HealthSocket::OverLocked() const {
   const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
   return over && end_.has_value() && !reader_.bye();
-}
-
-bool HealthSocket::PeerVanished() const {
-  MutexLock lock(mutex_);
-  return OverLocked() && end_->ok();
 }
 
 bool HealthSocket::WasReset() const {

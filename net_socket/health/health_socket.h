@@ -107,7 +107,10 @@ class HealthSocket {
   // Stirs where it is up, and has ended: by garbage, or otherwise.
   void StirAtEnd(bool garbage) const;
   // True exactly when the peer's end was seen, no bye before it, and no other socket is expected.
-  bool PeerVanished() const;
+  bool PeerVanished() const {
+    MutexLock lock(mutex_);
+    return OverLocked() && end_->ok();
+  }
   // The same for a reset: by a process that ended with something unread, or by a device on the path.
   bool WasReset() const;
   // When the peer's process last said anything, of any connection; 0: never.
@@ -135,7 +138,10 @@ class HealthSocket {
   absl::Status TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   void SendLocked(const std::string& record) TCPX_REQUIRES(mutex_);
   // And has the rest sent that the socket does not take at once.
-  void SendSoonLocked(const std::string& record) TCPX_REQUIRES(mutex_);
+  void SendSoonLocked(const std::string& record) TCPX_REQUIRES(mutex_) {
+    SendLocked(record);
+    if (!outbox_.empty()) stir_();
+  }
   // A socket that can no longer be sealed ends, and its connections with it.
   void CheckSealerLocked() TCPX_REQUIRES(mutex_);
   void ForgetHeardLocked() TCPX_REQUIRES(mutex_);

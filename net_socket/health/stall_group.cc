@@ -1,7 +1,6 @@
 #include "net_socket/health/stall_group.h"
 
 #include <algorithm>
-#include <atomic>
 #include <tuple>
 #include <utility>
 
@@ -104,11 +103,6 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
   return waits ? CandidateOf(members, self, here) : WaitRoot();
 }
 
-StallGroup::Key StallGroup::NewKey() {
-  static std::atomic<Key> latest{0};
-  return latest.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
 StallGroup::StallGroup() : self_(NewNumber()) {}
 
 StallMember* StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) {
@@ -136,11 +130,6 @@ void StallGroup::AskedInLoop(Key key, int64_t now_ns) {
   if (found == places_.end()) return;
   found->second.asked_ns = now_ns;
   (void)Send(found->second, false, now_ns);
-}
-
-bool StallGroup::AskInLoop(Key key, int64_t now_ns) {
-  const auto found = places_.find(key);
-  return found != places_.end() && Send(found->second, true, now_ns);
 }
 
 // All are gone through, and each comes to this at each look.

@@ -7,6 +7,7 @@
 // Units:   nanoseconds of MonotonicNanos. Errors: none.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,7 +43,10 @@ class StallGroup {
   // A key is never reused: a connection that leaves late removes only its own entry.
   using Key = uint64_t;
   // From any thread.
-  static Key NewKey();
+  static Key NewKey() {
+    static std::atomic<Key> latest{0};
+    return latest.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 
   StallGroup();
   uint64_t self() const { return self_; }
@@ -56,7 +60,10 @@ class StallGroup {
   // The peer of this connection asks for the root: sends it now, and each change while the peer keeps asking.
   void AskedInLoop(Key key, int64_t now_ns);
   // Asks the peer of this connection for its root, and sends ours. False: the peer can't be asked now.
-  bool AskInLoop(Key key, int64_t now_ns);
+  bool AskInLoop(Key key, int64_t now_ns) {
+    const auto found = places_.find(key);
+    return found != places_.end() && Send(found->second, true, now_ns);
+  }
   const WaitRoot& root_in_loop() const { return root_; }
 
  private:
