@@ -18,10 +18,9 @@
 
 #include "absl/status/status.h"
 #include "common/fd.h"
-#include "net_socket/health/health_clock.h"
+#include "net_socket/health/health_exchanges.h"
 #include "net_socket/health/health_members.h"
 #include "net_socket/health/health_redials.h"
-#include "net_socket/health/wait_exchange.h"
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {
@@ -126,7 +125,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   HealthRedials redials_;
   int uses_ = 0;
   HealthSettings settings_;
-  std::string peer_;                       // for the log
+  std::string peer_;                       // for the log: "from 10.0.0.1:1000"
   std::shared_ptr<HealthPeer> notifying_;  // itself, while it stays to tell something
   int64_t lost_since_ns_ = 0;
   bool lost_in_order_ = false;  // by an end of its stream

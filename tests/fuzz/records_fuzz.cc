@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net_socket/comm/peer_watch.h"
-#include "net_socket/health/health_clock.h"
+#include "net_socket/health/health_exchanges.h"
 #include "net_socket/health/verdict.h"
 #include "net_socket/message/health_records.h"
 #include "net_socket/message/wire.h"

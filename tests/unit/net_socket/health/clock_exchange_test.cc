@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/clock.h"
-#include "net_socket/health/health_clock.h"
+#include "net_socket/health/health_exchanges.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {

@@ -1,6 +1,4 @@
 // The ends of a health socket measure each other's clock, where one of them is asked to.
-#include "net_socket/health/health_clock.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "common/clock_notes.h"
+#include "net_socket/health/health_exchanges.h"
 #include "net_socket/health/health_peer.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"

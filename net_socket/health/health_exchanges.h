@@ -1,9 +1,12 @@
-// health_clock.h: measures, over a health socket, how far the peer's clock is from ours, where a timeline is written.
+// health_exchanges.h: what the processes at both ends of a health socket tell each other of themselves: who they are,
+// and, where a timeline is written, how far the peer's clock is from ours.
 //
-// Purpose: a question has the time at which it is asked, its answer that, and the times at which it came and was
-//          answered. The paths there and back are taken to be equally long; the error is at most half of the round
+// Purpose: each process says its name when the socket comes up, the dialler first. A question what a connection waits
+//          for that is not there (yet, or any more) is answered here: the process lives, and nothing of it is posted.
+//          Of clocks a question has the time at which it is asked, its answer that, and the times at which it came and
+//          was answered. The paths there and back are taken to be equally long; the error is at most half of the round
 //          trip. So several questions are asked one after the other, and the one with the shortest round trip counts.
-// Threads: any; InLoop: in the reactor. An exchange: one at a time.
+// Threads: any; InLoop: in the reactor. A ClockExchange: one at a time.
 // Lifetime: borrows all, which outlive it.
 // Units:   nanoseconds of MonotonicNanos, each of its own host.
 // Errors:  none: what is not answered is not noted. An answer that was not asked for, or that takes no time, counts for
@@ -79,6 +82,38 @@ class HealthClock {
   Reactor::TimerId timer_{0, 0};
   Mutex mutex_;
   ClockExchange exchange_ TCPX_GUARDED_BY(mutex_);
+};
+
+class WaitExchange {
+ public:
+  WaitExchange(HealthSocket* socket, bool dialled) : socket_(socket), dialled_(dialled) {}
+
+  // A new socket: the dialling process says who it is.
+  void Begin();
+  // What no connection here has heard.
+  void Hear(const HealthNotice& notice);
+  // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
+  std::string peer_name() const {
+    MutexLock lock(mutex_);
+    return peer_name_;
+  }
+  // What tells it from all other processes, as it first said: its number, or its name where it is of a build that says
+  // no number. Empty: it has said nothing yet.
+  std::string process() const {
+    MutexLock lock(mutex_);
+    return process_;
+  }
+
+ private:
+  // Once a socket, however often the peer introduces itself.
+  void Introduce() TCPX_REQUIRES(mutex_);
+
+  HealthSocket* const socket_;
+  const bool dialled_;
+  mutable Mutex mutex_;
+  std::string peer_name_ TCPX_GUARDED_BY(mutex_);
+  std::string process_ TCPX_GUARDED_BY(mutex_);
+  bool introduced_ TCPX_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tcpx

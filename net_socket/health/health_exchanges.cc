@@ -1,15 +1,27 @@
-#include "net_socket/health/health_clock.h"
+#include "net_socket/health/health_exchanges.h"
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/clock_notes.h"
+#include "net_socket/health/verdict.h"
 
 namespace tcpx {
+namespace {
 
 // Two clocks that nobody disciplines drift apart by less than 100 us a second; between two measures it is a line.
 constexpr int64_t kAskSecondNs = 10 * kSecond;
 constexpr int64_t kAskEveryNs = 60 * kSecond;
+
+std::string OwnName(const ConnectionId& id, uint64_t number) {
+  WaitNews news;
+  news.who = ThisProcessName();
+  news.process = number;
+  return WaitsNotice(id, EncodeNews(news));
+}
+
+}  // namespace
 
 ClockRecord ClockExchange::Ask(int64_t now_ns) {
   asked_ns_ = now_ns;
@@ -81,6 +93,31 @@ void HealthClock::Hear(const std::string& text) {
   if (measured.has_value()) {
     notes_->Write(measured->peer, measured->at_ns, measured->offset_ns, measured->round_trip_ns);
   }
+}
+
+void WaitExchange::Begin() {
+  MutexLock lock(mutex_);
+  introduced_ = false;
+  if (dialled_) Introduce();
+}
+
+// A peer that closes resets what it has not read: after its bye that is no death.
+void WaitExchange::Introduce() {
+  if (std::exchange(introduced_, true)) return;
+  (void)socket_->SayNow(OwnName(ConnectionId{}, ThisProcessNumber()), HealthSocket::Passing::kGreeting);
+}
+
+void WaitExchange::Hear(const HealthNotice& notice) {
+  WaitNews news;
+  if (!DecodeNews(notice.waits, &news)) return;
+  if (notice.connection != ConnectionId{}) {
+    if (news.asks) (void)socket_->SayNow(OwnName(notice.connection, 0));
+    return;
+  }
+  MutexLock lock(mutex_);
+  peer_name_ = news.who;
+  if (process_.empty()) process_ = news.process == 0 ? news.who : absl::StrCat("number ", news.process);
+  if (!dialled_) Introduce();
 }
 
 }  // namespace tcpx
