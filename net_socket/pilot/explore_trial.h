@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "net_socket/pilot/lane_policy.h"
-#include "net_socket/pilot/piloted_lanes.h"
 
 namespace tcpx {
 

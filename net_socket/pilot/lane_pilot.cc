@@ -143,35 +143,33 @@ bool LanePilot::Spread(int64_t now_ns, double total) {
 }
 
 bool LanePilot::JudgeSpread(int64_t now_ns) {
-  if (spread_.Judge(window_, past_.noise(), &lanes_) == SpreadTrial::Verdict::kLookAgain) return false;
+  if (!spread_.Judge(window_, past_.noise(), &lanes_)) return false;
   trial_ = Trial::kNone;
   PauseSpreading(now_ns);
   return true;
 }
 
 bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
+  using Verdict = ExploreTrial::Verdict;
   trial_ = Trial::kNone;
-  switch (explore_.Judge(total, window_.others(), past_.noise(), &lanes_)) {
-    case ExploreTrial::Verdict::kHelps:
-      past_.Anew(total);
-      pauses_ = 0;
-      thin_.LanesChanged();
-      explore_again_.RestartAt(now_ns);
-      same_queue_again_.RestartAt(now_ns);
-      thin_again_.RestartAt(now_ns);
-      return Begin(now_ns, total);
-    case ExploreTrial::Verdict::kInVain:
-      explore_again_.At(now_ns + tuning::kSettleNs);
-      return true;
-    case ExploreTrial::Verdict::kSameQueue:
-      same_queue_again_.InVain(now_ns, Jitter());
-      same_queue_ns_ = now_ns;
-      [[fallthrough]];
-    case ExploreTrial::Verdict::kLastInVain:
-      PauseExploring(now_ns);
-      if (thin_again_.fresh()) thin_again_.At(now_ns);
-      return true;
+  const Verdict verdict = explore_.Judge(total, window_.others(), past_.noise(), &lanes_);
+  if (verdict == Verdict::kHelps) {
+    past_.Anew(total);
+    pauses_ = 0;
+    thin_.LanesChanged();
+    for (Backoff* again : {&explore_again_, &same_queue_again_, &thin_again_}) again->RestartAt(now_ns);
+    return Begin(now_ns, total);
   }
+  if (verdict == Verdict::kInVain) {
+    explore_again_.At(now_ns + tuning::kSettleNs);
+    return true;
+  }
+  if (verdict == Verdict::kSameQueue) {
+    same_queue_again_.InVain(now_ns, Jitter());
+    same_queue_ns_ = now_ns;
+  }
+  PauseExploring(now_ns);
+  if (thin_again_.fresh()) thin_again_.At(now_ns);
   return true;
 }
 
@@ -215,7 +213,7 @@ void LanePilot::Watch(int64_t now_ns, double total) {
   spread_.PathChanged(now_ns);
   if (same_queue_again_.started()) same_queue_again_.NoLaterThan(same_queue_ns_ + tuning::kSameQueueNs);
   explore_again_.RestartAt(now_ns);
-  thin_again_.RestartAfterFirst(now_ns);
+  thin_again_.RestartAt(now_ns + tuning::kThinEveryNs);
 }
 
 bool LaneShuffle::Step(int64_t, const Look&) {

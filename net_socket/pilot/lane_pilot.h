@@ -19,7 +19,6 @@
 #include "net_socket/pilot/explore_trial.h"
 #include "net_socket/pilot/lane_policy.h"
 #include "net_socket/pilot/measured_window.h"
-#include "net_socket/pilot/piloted_lanes.h"
 #include "net_socket/pilot/spread_trial.h"
 #include "net_socket/pilot/thin_trial.h"
 #include "net_socket/pilot/tuning.h"
@@ -40,7 +39,6 @@ class Backoff {
   void At(int64_t next_ns) { next_ns_ = next_ns; }
   void NoLaterThan(int64_t next_ns) { next_ns_ = std::min(next_ns_, next_ns); }
   void RestartAt(int64_t next_ns) { wait_ns_ = first_ns_, next_ns_ = next_ns; }
-  void RestartAfterFirst(int64_t now_ns) { RestartAt(now_ns + first_ns_); }
   // `jitter`: about 1, a factor of this pause.
   void InVain(int64_t now_ns, double jitter) {
     next_ns_ = now_ns + static_cast<int64_t>(static_cast<double>(wait_ns_) * jitter);

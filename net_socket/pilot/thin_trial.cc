@@ -73,24 +73,20 @@ bool LameLanes::Pause(int64_t now_ns, const MeasuredWindow& window, PilotedLanes
   bool any = false;
   for (int lane : carrying) {
     // Slow, and not just given little.
-    if (static_cast<double>(window.Brought(lane)) < floor && !window.WasDry(lane)) {
-      any = true;
-      PauseOne(now_ns, lane, lanes);
-    } else {
+    if (static_cast<double>(window.Brought(lane)) >= floor || window.WasDry(lane)) {
       Forget(lane);
+      continue;
     }
+    any = true;
+    Lane& at = lanes_[static_cast<size_t>(lane)];
+    lanes->Set(lane, State::kLame);
+    at.for_ns = at.for_ns == 0 ? tuning::kLameForNs : std::min(2 * at.for_ns, tuning::kLameForMaxNs);
+    at.until_ns = now_ns + at.for_ns;
+    ++at.count;
+    if (at.count == tuning::kLameMove) lanes->Move(lane);
+    if (at.count >= tuning::kLameMax) lanes->Drop(lane);
   }
   return any;
-}
-
-void LameLanes::PauseOne(int64_t now_ns, int lane, PilotedLanes* lanes) {
-  Lane& at = lanes_[static_cast<size_t>(lane)];
-  lanes->Set(lane, State::kLame);
-  at.for_ns = at.for_ns == 0 ? tuning::kLameForNs : std::min(2 * at.for_ns, tuning::kLameForMaxNs);
-  at.until_ns = now_ns + at.for_ns;
-  ++at.count;
-  if (at.count == tuning::kLameMove) lanes->Move(lane);
-  if (at.count >= tuning::kLameMax) lanes->Drop(lane);
 }
 
 bool LameLanes::TryAgain(int64_t now_ns, PilotedLanes* lanes) const {

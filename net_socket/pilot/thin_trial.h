@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "net_socket/pilot/lane_policy.h"
 #include "net_socket/pilot/measured_window.h"
-#include "net_socket/pilot/piloted_lanes.h"
 
 namespace tcpx {
 
@@ -77,8 +77,6 @@ class LameLanes {
     int64_t for_ns = 0;  // the latest time; 0: it was not lame lately
     int count = 0;       // in a row
   };
-
-  void PauseOne(int64_t now_ns, int lane, PilotedLanes* lanes);
 
   std::vector<Lane> lanes_;
 };

@@ -1,4 +1,4 @@
-#include "net_socket/pilot/piloted_lanes.h"
+#include "net_socket/pilot/lane_policy.h"
 
 #include <iterator>
 
@@ -36,12 +36,6 @@ PilotedLanes::Lanes PilotedLanes::Open(int wanted, int least) {
     --dials_;
   }
   return opened;
-}
-
-void PilotedLanes::Move(int lane) {
-  if (!piloted_ || dials() <= 0) return;
-  --dials_;
-  Order(LaneOrder::Kind::kMove, lane);
 }
 
 void PilotedLanes::GiveBack(int lane) {
