@@ -9,19 +9,6 @@ bool IsGone(const ProcessEvidence& process) {
   return process.in_order && process.lost_ns >= ended_ns;
 }
 
-void Arbiter::Lane::Progress(int64_t now_ns) {
-  stuck = still = sockets = 0;
-  fresh = false;
-  stuck_ns = now_ns;
-  silence.Carried();
-}
-
-// Nobody looks at an end that does nothing: what was known before that is not of now.
-void Arbiter::Lane::See(int64_t now_ns) {
-  if (now_ns - seen_ns > tuning::kNotLookedNs) stuck_ns = 0;
-  seen_ns = now_ns;
-}
-
 void Arbiter::Acked(int lane, const LaneTcpInfo& info, int64_t now_ns) {
   Lane& one = at(lane);
   const uint64_t bytes = info.bytes_acked;
@@ -108,12 +95,6 @@ Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   return !IsStopped(now_ns) && now_ns - since_ns >= most_ns ? Finding::kStuck : Finding::kFine;
 }
 
-Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {
-  const bool shut = info.window_closed();
-  if (std::exchange(at(lane).probed, shut) == shut) return Probing::kAsIs;
-  return shut ? Probing::kOften : Probing::kFreely;
-}
-
 // Its own pause comes before its turn: meanwhile others have theirs.
 int64_t Arbiter::TakeFirstDial(int lane, int64_t now_ns) {
   Lane& one = at(lane);
@@ -178,12 +159,6 @@ Arbiter::Warning Arbiter::Warns(int64_t now_ns) {
     warning = WarningOf(lane, now_ns);
   }
   return std::exchange(warned_, warning.lane >= 0) ? Warning() : warning;
-}
-
-Stuck Arbiter::stuck(int lane) const {
-  const Lane& one = at(lane);
-  if (std::max(one.still, one.stuck) < tuning::kStuckMin) return Stuck::kNone;
-  return one.loss == Loss::kSilent ? Stuck::kSilent : Stuck::kReset;
 }
 
 Stuck Arbiter::stuck() const {

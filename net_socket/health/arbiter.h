@@ -73,7 +73,11 @@ class Arbiter {
     return at(lane).liveness.Dead(info, now_ns, silence_ns_);
   }
   // How often the kernel is to probe the lane's window from now on.
-  Probing Probes(int lane, const LaneTcpInfo& info);
+  Probing Probes(int lane, const LaneTcpInfo& info) {
+    const bool shut = info.window_closed();
+    if (std::exchange(at(lane).probed, shut) == shut) return Probing::kAsIs;
+    return shut ? Probing::kOften : Probing::kFreely;
+  }
   // Call if the lane's socket holds nothing, or the lane has none: Dead starts again.
   void ForgetLife(int lane) { at(lane).liveness.Forget(); }
   // Whether the lane is still suspected now.
@@ -113,7 +117,10 @@ class Arbiter {
   // Returns a lane that has moved no byte on any socket for long, or gets no socket: once, and again only after all
   // lanes were fine.
   Warning Warns(int64_t now_ns);
-  Stuck stuck(int lane) const;
+  Stuck stuck(int lane) const {
+    if (std::max(at(lane).still, at(lane).stuck) < tuning::kStuckMin) return Stuck::kNone;
+    return at(lane).loss == Loss::kSilent ? Stuck::kSilent : Stuck::kReset;
+  }
   // For the lane that has moved nothing for longest.
   Stuck stuck() const;
   // True: a lane with work has a new socket, or waits for one, and nothing has moved on it yet. Its fault will be known
@@ -125,8 +132,17 @@ class Arbiter {
  private:
   struct Lane {
     // It has moved a byte.
-    void Progress(int64_t now_ns);
-    void See(int64_t now_ns);
+    void Progress(int64_t now_ns) {
+      stuck = still = sockets = 0;
+      fresh = false;
+      stuck_ns = now_ns;
+      silence.Carried();
+    }
+    // Nobody looks at an end that does nothing: what was known before that is not of now.
+    void See(int64_t now_ns) {
+      if (now_ns - seen_ns > tuning::kNotLookedNs) stuck_ns = 0;
+      seen_ns = now_ns;
+    }
 
     LaneSilence silence;
     LaneLiveness liveness;

@@ -11,21 +11,16 @@
 
 namespace tcpx {
 
-// The state comes after the name, which may have anything in it.
-bool CpuShortage::IsReady(int id) const {
-  const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/stat"));
-  if (!text.has_value()) return false;
-  const size_t name_end = text->rfind(')');
-  return name_end != std::string::npos && text->compare(name_end, 3, ") R") == 0;
-}
-
 bool CpuShortage::ReadThread(int id, std::map<int, Times>* threads) const {
   const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/schedstat"));
   Times times;
   if (!text.has_value()) return false;
   const char* const format = "%" SCNu64 " %" SCNu64 " %" SCNu64;
   if (sscanf(text->c_str(), format, &times.cpu_ns, &times.waited_ns, &times.slices) != 3) return true;
-  times.ready = IsReady(id);
+  // The state comes after the name, which may have anything in it.
+  const std::string state = ReadSmallFile(absl::StrCat(tasks_, id, "/stat")).value_or("");
+  const size_t name_end = state.rfind(')');
+  times.ready = name_end != std::string::npos && state.compare(name_end, 3, ") R") == 0;
   (*threads)[id] = times;
   return true;
 }

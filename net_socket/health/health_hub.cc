@@ -100,15 +100,13 @@ void HealthHub::DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns) {
   if (!accepted_.contains(tag)) return;
   Reactor::TimerId& drop = drops_[tag];
   reactor_->CancelTimerInLoop(drop);
-  drop = reactor_->AddDeadlineInLoop(after_ns, [this, tag] { DropUnusedInLoop(tag); });
-}
-
-void HealthHub::DropUnusedInLoop(uint64_t tag) {
-  drops_.erase(tag);
-  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
-  if (health == nullptr || health->used_in_loop()) return;
-  health->CloseInLoop();
-  ForgetInLoop(health.get());
+  drop = reactor_->AddDeadlineInLoop(after_ns, [this, tag] {
+    drops_.erase(tag);
+    const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
+    if (health == nullptr || health->used_in_loop()) return;
+    health->CloseInLoop();
+    ForgetInLoop(health.get());
+  });
 }
 
 void HealthHub::CloseInLoop() {

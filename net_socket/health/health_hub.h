@@ -76,7 +76,6 @@ class HealthHub {
  private:
   using Key = std::pair<int, std::string>;
 
-  void DropUnusedInLoop(uint64_t tag);
   std::shared_ptr<HealthPeer> MakeInLoop(uint64_t tag, bool dialled);
 
   Reactor* const reactor_;

@@ -236,10 +236,6 @@ void HealthPeer::FailInLoop(const absl::Status& end) {
   waiters_.DialInLoop();
 }
 
-void HealthPeer::RedialInLoop() {
-  if (!redials_.DialInLoop(shared_from_this())) FailInLoop(absl::OkStatus());
-}
-
 void HealthPeer::RefusedInLoop(const HealthRedialler* redialler) {
   const std::shared_ptr<HealthPeer> self = shared_from_this();
   if (!redials_.Dials(redialler)) return;

@@ -101,7 +101,9 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   void BackInLoop();
   // It does not come back.
   void FailInLoop(const absl::Status& end);
-  void RedialInLoop();
+  void RedialInLoop() {
+    if (!redials_.DialInLoop(shared_from_this())) FailInLoop(absl::OkStatus());
+  }
   // While it is lost: is the peer gone, or too late? How long until the next look.
   int64_t AskInLoop();
   // Whether the network swallows it; the dialling side then dials another one. How long until the next look.

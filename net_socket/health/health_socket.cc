@@ -19,7 +19,6 @@ constexpr size_t kOutboxBytesMax = size_t{1} << 20;
 constexpr size_t kIdleBytesMax = size_t{64} << 10;
 // Kept until the peer's kernel has acknowledged them, or while there is no socket.
 constexpr size_t kSaidMax = 16384;
-constexpr int kGarbage = -1;
 // Reads of 4 KiB in a row: a peer that sends more waits for its next turn.
 constexpr int kReadsInARow = 16;
 
@@ -194,16 +193,6 @@ HealthSocket::End HealthSocket::end() const {
   end.garbage = end_errno_ == kGarbage;
   end.silent = IsSilentErrno(end_errno_);
   return end;
-}
-
-void HealthSocket::StirAtEnd(bool garbage) const {
-  MutexLock lock(mutex_);
-  if (state_ == HealthState::kUp && end_.has_value() && (end_errno_ == kGarbage) == garbage) stir_();
-}
-
-bool HealthSocket::OverLocked() const {
-  const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
-  return over && end_.has_value() && !reader_.bye();
 }
 
 bool HealthSocket::WasReset() const {

@@ -105,7 +105,10 @@ class HealthSocket {
 
   End end() const;
   // Stirs where it is up, and has ended: by garbage, or otherwise.
-  void StirAtEnd(bool garbage) const;
+  void StirAtEnd(bool garbage) const {
+    MutexLock lock(mutex_);
+    if (state_ == HealthState::kUp && end_.has_value() && (end_errno_ == kGarbage) == garbage) stir_();
+  }
   // True exactly when the peer's end was seen, no bye before it, and no other socket is expected.
   bool PeerVanished() const {
     MutexLock lock(mutex_);
@@ -122,6 +125,7 @@ class HealthSocket {
   bool ReadTcp(LaneTcpInfo* info, std::string* hosts = nullptr) const;
 
  private:
+  static constexpr int kGarbage = -1;  // in place of an errno
   // What the peer may not have heard.
   struct Said {
     uint64_t end = 0;  // position after it in the stream of the socket at hand
@@ -132,7 +136,10 @@ class HealthSocket {
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void DropLocked(HealthState to) TCPX_REQUIRES(mutex_);
   // No other socket is expected, and no bye has come.
-  bool OverLocked() const TCPX_REQUIRES(mutex_);
+  bool OverLocked() const TCPX_REQUIRES(mutex_) {
+    const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
+    return over && end_.has_value() && !reader_.bye();
+  }
   bool CanSayLocked() const TCPX_REQUIRES(mutex_) { return state_ == HealthState::kUp && !end_.has_value(); }
   bool ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   absl::Status TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
@@ -156,7 +163,7 @@ class HealthSocket {
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
   bool may_reset_ TCPX_GUARDED_BY(mutex_) = false;           // something was said on it that may go unread
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen
-  int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage, or a broken cipher
+  int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; kGarbage: that, or a broken cipher
   bool heals_ TCPX_GUARDED_BY(mutex_) = false;
   bool encrypts_ TCPX_GUARDED_BY(mutex_) = false;
   int send_errno_ TCPX_GUARDED_BY(mutex_) = 0;       // what a send of the socket at hand broke by; 0: none did

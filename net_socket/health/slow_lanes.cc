@@ -42,12 +42,6 @@ bool LaneLosses::Look(const std::vector<LaneSegments>& lanes, int64_t now_ns, in
   return true;
 }
 
-bool LaneLosses::News(size_t lane, bool loses) {
-  const bool news = loses && !reported_[lane];
-  reported_[lane] = loses;
-  return news;
-}
-
 std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns) {
   std::vector<SlowLane> found;
   const bool first = lanes_.empty();

@@ -35,7 +35,11 @@ class LaneLosses {
   // In the latest stretch.
   LaneSegments share(size_t lane) const { return lane < stretch_.size() ? stretch_[lane] : LaneSegments(); }
   // Marks whether the lane loses; true exactly when that is new.
-  bool News(size_t lane, bool loses);
+  bool News(size_t lane, bool loses) {
+    const bool reported = reported_[lane];
+    reported_[lane] = loses;
+    return loses && !reported;
+  }
 
  private:
   std::vector<LaneSegments> begin_;

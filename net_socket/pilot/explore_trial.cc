@@ -47,10 +47,6 @@ void QueueProbe::Begin(const PilotedLanes& lanes, const PilotedLanes::Lanes& ope
   alike_ = Alike(round_trips.front(), round_trips.back());
 }
 
-bool QueueProbe::complete() const {
-  return std::all_of(opened_.begin(), opened_.end(), [](const Opened& opened) { return opened.least_us > 0; });
-}
-
 Found QueueProbe::found() const {
   const int64_t queue_us = median_us_ - base_us_;
   if (base_us_ == 0 || queue_us < tuning::kQueueMinUs) return Found::kUnknown;

@@ -6,6 +6,7 @@
 // Threads: one at a time. Units: bytes per second, nanoseconds; microseconds where a name says so. Errors: none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -26,7 +27,9 @@ class QueueProbe {
   // What the lanes that have opened since found.
   Found found() const;
   // Each of them has found something.
-  bool complete() const;
+  bool complete() const {
+    return std::all_of(opened_.begin(), opened_.end(), [](const Opened& opened) { return opened.least_us > 0; });
+  }
 
  private:
   struct Opened {

@@ -39,11 +39,6 @@ void LanePilot::Opened(int lane) {
   }
 }
 
-bool LanePilot::Step(int64_t now_ns, const Look& look) {
-  const bool changed = Decide(now_ns, look);
-  return lanes_.KeepOne() || changed;
-}
-
 bool LanePilot::Decide(int64_t now_ns, const Look& look) {
   const MeasuredWindow::Progress progress = window_.Measure(now_ns, look);
   lanes_.Pass(now_ns);
@@ -185,10 +180,6 @@ bool LanePilot::JudgeThin(int64_t now_ns, double total) {
   thin_again_.RestartAt(now_ns);
   (void)Begin(now_ns, total);  // Go on while it goes well.
   return true;
-}
-
-void LanePilot::PauseSpreading(int64_t now_ns) {
-  spread_again_ns_ = now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kSpreadEveryNs));
 }
 
 void LanePilot::PauseExploring(int64_t now_ns) {

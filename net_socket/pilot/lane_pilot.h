@@ -56,7 +56,10 @@ class LanePilot final : public LanePolicy {
  public:
   explicit LanePilot(const Settings& settings);
 
-  bool Step(int64_t now_ns, const Look& look) override;
+  bool Step(int64_t now_ns, const Look& look) override {
+    const bool changed = Decide(now_ns, look);
+    return lanes_.KeepOne() || changed;
+  }
   void Opened(int lane) override;
   int carrying() const { return lanes_.carrying(); }
 
@@ -74,7 +77,9 @@ class LanePilot final : public LanePolicy {
   bool Begin(int64_t now_ns, double total);
   bool Thin(int64_t now_ns, double total);
   bool Spread(int64_t now_ns, double total);
-  void PauseSpreading(int64_t now_ns);
+  void PauseSpreading(int64_t now_ns) {
+    spread_again_ns_ = now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kSpreadEveryNs));
+  }
   void PauseExploring(int64_t now_ns);
   double Jitter();
 

@@ -6,11 +6,6 @@
 
 namespace tcpx {
 
-PilotedLanes::PilotedLanes(const Settings& settings)
-    : piloted_(settings.piloted), states_(static_cast<size_t>(settings.lanes_max), State::kNone) {
-  std::fill_n(states_.begin(), settings.lanes, State::kCarries);
-}
-
 PilotedLanes::Lanes PilotedLanes::Those(State wanted) const {
   Lanes found;
   for (size_t i = 0; i < states_.size(); ++i) {
@@ -36,11 +31,6 @@ PilotedLanes::Lanes PilotedLanes::Open(int wanted, int least) {
     --dials_;
   }
   return opened;
-}
-
-void PilotedLanes::GiveBack(int lane) {
-  if (state(lane) == State::kOpening) return Set(lane, State::kNone);  // It may still come, and is closed then.
-  if (carries(lane) || state(lane) == State::kLame) Drop(lane);
 }
 
 bool PilotedLanes::KeepOne() {

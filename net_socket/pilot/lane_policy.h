@@ -35,7 +35,10 @@ class PilotedLanes {
   enum class State : uint8_t { kNone, kOpening, kCarries, kPaused, kLame, kClosing };
   using Lanes = std::vector<int>;
 
-  explicit PilotedLanes(const Settings& settings);
+  explicit PilotedLanes(const Settings& settings)
+      : piloted_(settings.piloted), states_(static_cast<size_t>(settings.lanes_max), State::kNone) {
+    std::fill_n(states_.begin(), settings.lanes, State::kCarries);
+  }
 
   State state(int lane) const { return states_[static_cast<size_t>(lane)]; }
   bool carries(int lane) const { return state(lane) == State::kCarries; }
@@ -60,7 +63,10 @@ class PilotedLanes {
   }
   void Drop(int lane) { piloted_ ? Order(LaneOrder::Kind::kClose, lane) : Set(lane, State::kPaused); }
   // Takes back that a lane was opened, or made to carry.
-  void GiveBack(int lane);
+  void GiveBack(int lane) {
+    if (state(lane) == State::kOpening) return Set(lane, State::kNone);  // It may still come, and is closed then.
+    if (carries(lane) || state(lane) == State::kLame) Drop(lane);
+  }
   // Makes one lane carry if none does. True: it had to.
   bool KeepOne();
   std::vector<LaneOrder> TakeOrders() { return std::exchange(orders_, {}); }

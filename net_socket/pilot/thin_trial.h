@@ -34,17 +34,16 @@ class ThinTrial {
   // Lanes that were needed may no longer be.
   void LanesChanged() {
     vain_ = 0;
-    NeedsNone();
+    needed_.assign(needed_.size(), false);
   }
   void PathChanged() {
     top_ = 0;
-    NeedsNone();
+    needed_.assign(needed_.size(), false);
   }
   // A lane is new.
   void Forget(int lane) { needed_[static_cast<size_t>(lane)] = false; }
 
  private:
-  void NeedsNone() { needed_.assign(needed_.size(), false); }
   PilotedLanes::Lanes LanesToPause(size_t count, const MeasuredWindow& window, const PilotedLanes& lanes) const;
 
   const size_t lanes_min_;
