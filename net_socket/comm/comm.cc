@@ -165,7 +165,8 @@ void Comm::Close() {
   if (healing_ != nullptr) healing_->lanes().End();
   Quiesce();
   if (healing_ != nullptr) {
-    setup_.health->members().NotifyLeft(setup_.connection_id, orderly ? TakenByLane() : std::vector<uint64_t>());
+    const std::vector<uint64_t> taken = orderly ? TakenByLane() : std::vector<uint64_t>();
+    (void)setup_.health->socket().Say(LeftNotice(setup_.connection_id, taken), /*may_go_unread=*/true);
   }
   StopWatching();
   numbers_.Leave();

@@ -113,7 +113,7 @@ Arbiter::Finding ConnectionFailure::LookAtLane(int lane, int64_t now_ns) {
 
 void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
   const Stuck stuck = healing_->Judge([&](Arbiter* arbiter) { return arbiter->stuck(warning.lane); });
-  const std::string verdict = VerdictPrefix(JudgeStuck({stuck, ThisProcessName(), PeerName(*setup_)}));
+  const std::string verdict = VerdictPrefix(JudgeStuck(stuck, ThisProcessName(), PeerName(*setup_)));
   const char* what =
       "the lane gets one socket after the other, and none lasts; the plugin keeps trying, ever more slowly";
   if (warning.waits) {
@@ -196,9 +196,11 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   if (logging.owns_lock()) logging.unlock();
   const bool parting = noise == Noise::kParting;
   const bool notified = noise != Noise::kSilent && setup_->health != nullptr &&
-                        setup_->health->members().Notify(setup_->connection_id, cause, parting);
+                        setup_->health->socket().Say(FailureNotice(setup_->connection_id, cause, parting));
   // The peer must not wait for lanes to come back.
-  if ((!notified || parting) && setup_->heals) setup_->health->members().NotifyLeft(setup_->connection_id);
+  if ((!notified || parting) && setup_->heals) {
+    (void)setup_->health->socket().Say(LeftNotice(setup_->connection_id, {}), /*may_go_unread=*/true);
+  }
   if (!notified || parting) end_->TellPeer(status);
   peer_notified_.store(true, std::memory_order_release);
   if (first) group->Spread(&setup_->runtime->reactor);

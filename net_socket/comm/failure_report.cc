@@ -140,14 +140,14 @@ Verdict VerdictIn(absl::string_view line) {
 
 // Lanes of a fused device go by several paths.
 std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Stuck stuck) {
-  if (stuck != Stuck::kNone) return VerdictPrefix(JudgeStuck({stuck, ThisProcessName(), PeerName(setup)}));
+  if (stuck != Stuck::kNone) return VerdictPrefix(JudgeStuck(stuck, ThisProcessName(), PeerName(setup)));
   bool apart = false;
   for (int lane = 0; lane < setup.lane_count(); ++lane) {
     const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;
     apart = apart || (lanes.made(lane) && !local.SameHostAddress(setup.lanes[0].local));
   }
   Verdict verdict{apart ? Cause::kPathDead : Cause::kFlowDropped};
-  verdict.culprit = PathBetween(std::string(ThisProcessName()), PeerName(setup));
+  verdict.culprit = PathBetween(ThisProcessName(), PeerName(setup));
   return VerdictPrefix(verdict);
 }
 

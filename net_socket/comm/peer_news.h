@@ -13,7 +13,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/lane_sockets.h"
 #include "net_socket/comm/progress_check.h"
-#include "net_socket/health/health_user.h"
+#include "net_socket/health/health_members.h"
 
 namespace tcpx {
 

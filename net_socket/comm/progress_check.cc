@@ -105,8 +105,7 @@ void ProgressCheck::NoteSlow(const Verdict& verdict, int64_t now_ns) {
 }
 
 Verdict ProgressCheck::PaceVerdict(size_t lane, bool slow) const {
-  const LaneSegments share = losses_.share(lane);
-  return JudgePace({share.sent, share.retransmitted, slow, std::string(ThisProcessName()), PeerName(*setup_)});
+  return JudgePace(losses_.share(lane), slow, ThisProcessName(), PeerName(*setup_));
 }
 
 void ProgressCheck::LookAtLosses(int64_t now_ns) {

@@ -245,7 +245,7 @@ bool ReceiveComm::AwaitsLanes() {
 bool ReceiveComm::LooksForSilence(int64_t now_ns) {
   if (failed() || !healing()->heals()) return false;
   if (failure().LookAtLane(0, now_ns) == Arbiter::Finding::kSuspect &&
-      setup().health->members().AskForAnother(setup().connection_id, 0)) {
+      setup().health->socket().SayNow(SilentNotice(setup().connection_id, 0), HealthSocket::Passing::kQuestion)) {
     healing()->Judge([now_ns](Arbiter* arbiter) { arbiter->Moved(0, now_ns); });
   }
   return true;

@@ -135,7 +135,6 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   StallEvidence evidence;
   Runtime* const runtime = setup_->runtime;
   evidence.sends = failure_->direction() == Direction::kSend;
-  evidence.stalled_ms = (now_ns - since_ns_) / kMillisecond;
   evidence.no_cpu_percent = runtime->cpu_shortage->Percent(now_ns, EveryNs() * tuning::kCpuLookPercent / 100);
   evidence.self = setup_->communicator->stalls->self();
   evidence.here = ThisProcessName();
@@ -214,7 +213,6 @@ LaneEvidence StallProbe::GatherLane(int lane, int64_t now_ns, bool* holds) const
   } else if (ReadLaneTcpInfo(socket.fd.get(), &info)) {
     *holds = *holds || info.held_bytes > 0;
     const bool in_vain = info.resent >= tuning::kUnansweredMin || info.probes > tuning::kUnansweredMin;
-    evidence.window_closed = info.window_closed();
     evidence.silent_ms = info.heard_ms();
     evidence.silent = info.held_bytes > 0 && in_vain && evidence.silent_ms >= kSilentMs;
   }

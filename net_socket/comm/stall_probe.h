@@ -15,7 +15,6 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/health/stall_group.h"
 #include "net_socket/health/verdict.h"
-#include "net_socket/health/wait_news.h"
 #include "net_socket/message/flight.h"
 
 namespace tcpx {

@@ -1,9 +1,5 @@
 #include "net_socket/health/arbiter.h"
 
-#include <algorithm>
-
-#include "net_socket/health/tuning.h"
-
 namespace tcpx {
 
 bool IsGone(const ProcessEvidence& process) {
@@ -13,32 +9,10 @@ bool IsGone(const ProcessEvidence& process) {
   return process.in_order && process.lost_ns >= ended_ns;
 }
 
-int64_t Refusals::ForNs(int64_t now_ns) {
-  if (since_ns_ == 0 || now_ns - latest_ns_ > tuning::kRefusedNs) since_ns_ = now_ns;
-  latest_ns_ = now_ns;
-  return now_ns - since_ns_;
-}
-
-Arbiter::Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns)
-    : silence_ns_(silence_ns), alone_ns_(alone_ns), lanes_(static_cast<size_t>(lanes)) {}
-
-void Arbiter::Progress(Lane* lane, int64_t now_ns) {
-  lane->stuck = lane->still = lane->sockets = 0;
-  lane->fresh = false;
-  lane->stuck_ns = now_ns;
-  lane->silence.Carried();
-}
-
-// Nobody looks at an end that does nothing: what was known before that is not of now.
-void Arbiter::See(Lane* lane, int64_t now_ns) {
-  if (now_ns - lane->seen_ns > tuning::kNotLookedNs) lane->stuck_ns = 0;
-  lane->seen_ns = now_ns;
-}
-
 void Arbiter::Acked(int lane, const LaneTcpInfo& info, int64_t now_ns) {
   Lane& one = at(lane);
   const uint64_t bytes = info.bytes_acked;
-  if (std::exchange(one.acked, bytes).value_or(bytes) != bytes) Progress(&one, now_ns);
+  if (std::exchange(one.acked, bytes).value_or(bytes) != bytes) one.Progress(now_ns);
   if (info.held_bytes == 0) one.stuck_ns = 0;
 }
 
@@ -58,14 +32,14 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
   one.position = stream.position;
   const bool counts = std::exchange(one.counts, true);
   const int64_t before_ns = std::exchange(one.back_ns, now_ns);
-  dials_.answered_ns = now_ns;
+  answered_ns_ = now_ns;
   one.looked = one.probed = false;
   one.acked = stream.acked;
   one.idle_looks = 0;
   const int64_t awaited_ns = AwaitedNs(one, now_ns);
   one.lost_ns = one.awaited_ns = 0;
   one.ended = false;
-  if (moved) Progress(&one, now_ns);
+  if (moved) one.Progress(now_ns);
   // One that lived for long without anything to move did well.
   if (now_ns - before_ns > tuning::kNotLookedNs) one.still = 0;
   if (!moved && counts && ++one.still == 1) one.still_ns = now_ns;
@@ -83,10 +57,10 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
 // A socket that has only just come may not have been given the bytes that the lane holds.
 void Arbiter::LookAtIdle(int lane, int64_t now_ns) {
   Lane& one = at(lane);
-  See(&one, now_ns);
+  one.See(now_ns);
   one.silence.Forget();
   if (++one.idle_looks < 2 && !one.looked) return;
-  Progress(&one, now_ns);
+  one.Progress(now_ns);
   one.stuck_ns = 0;
 }
 
@@ -96,12 +70,12 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
     LookAtIdle(lane, now_ns);
     return Finding::kFine;
   }
-  See(&one, now_ns);
+  one.See(now_ns);
   // A window that is shut, and whose probes are answered, is as good: it is the peer that waits.
   const bool peer_waits =
       info.established && info.window_closed() && info.heard_ms() * kMillisecond < silence_ns_ / tuning::kHeardParts;
   Acked(lane, info, now_ns);
-  if (one.looked && peer_waits) Progress(&one, now_ns);
+  if (one.looked && peer_waits) one.Progress(now_ns);
   one.looked = true;
   one.idle_looks = 0;
   if (one.stuck_ns == 0) one.stuck_ns = now_ns;
@@ -110,37 +84,15 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
   return one.silence.Suspects(info, now_ns) ? Finding::kSuspect : Finding::kFine;
 }
 
-bool Arbiter::SuspectsProbed(int lane, const LaneTcpInfo& info, int64_t now_ns) {
-  return Suspects(lane, info, now_ns) || (info.held_bytes == 0 && info.probes >= tuning::kUnansweredMin);
-}
-
-int64_t Arbiter::AwaitedNs(const Lane& lane, int64_t now_ns) const {
-  return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waited_ns_});
-}
-
-bool ResultsOfDials::Answer(int64_t now_ns, int64_t silence_ns) const {
-  return answered_ns != 0 && now_ns - answered_ns < std::min(silence_ns, tuning::kReachedNs);
-}
-
-bool ResultsOfDials::FindStopped(int64_t now_ns, int64_t silence_ns) const {
-  return reached_ns != 0 && now_ns - reached_ns < silence_ns + tuning::kReachedNs && !Answer(now_ns, silence_ns);
-}
-
 Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   Lane& one = at(lane);
-  See(&one, now_ns);
+  one.See(now_ns);
   if (one.lost_ns == 0) one.lost_ns = now_ns;
-  const int64_t most_ns = alone && !dials_.Answer(now_ns, silence_ns_) ? std::max(silence_ns_, alone_ns_) : silence_ns_;
+  const int64_t most_ns = alone && !Answers(now_ns) ? std::max(silence_ns_, alone_ns_) : silence_ns_;
   // Since when something waits for it, or it has moved nothing: the earlier of the two.
   const int64_t awaited_ns = AwaitedNs(one, now_ns);
   const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
-  return !dials_.FindStopped(now_ns, silence_ns_) && now_ns - since_ns >= most_ns ? Finding::kStuck : Finding::kFine;
-}
-
-Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {
-  const bool shut = info.window_closed();
-  if (std::exchange(at(lane).probed, shut) == shut) return Probing::kAsIs;
-  return shut ? Probing::kOften : Probing::kFreely;
+  return !IsStopped(now_ns) && now_ns - since_ns >= most_ns ? Finding::kStuck : Finding::kFine;
 }
 
 // Its own pause comes before its turn: meanwhile others have theirs.
@@ -166,11 +118,13 @@ int64_t Arbiter::TakeDialTurn(int lane, bool first, int64_t now_ns) {
 }
 
 bool Arbiter::Refused(bool up, bool in_order, int64_t now_ns) {
+  const int64_t before_ns = std::exchange(refused_ns_, now_ns);
+  if (refused_since_ns_ == 0 || now_ns - before_ns > tuning::kRefusedNs) refused_since_ns_ = now_ns;
   ProcessEvidence process;
   process.up = up;
   process.in_order = in_order || std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.ended; });
-  process.refused_ns = refusals_.ForNs(now_ns);
-  if (up) refusals_.Forget();
+  process.refused_ns = now_ns - refused_since_ns_;
+  if (up) NotRefused();
   return IsGone(process);
 }
 
@@ -191,7 +145,7 @@ Arbiter::Warning Arbiter::WarningOf(int lane, int64_t now_ns) const {
   const Lane& one = at(lane);
   Warning warning;
   warning.waits = one.stuck_ns != 0 && now_ns - one.stuck_ns >= tuning::kStuckWarnNs;
-  warning.lost = one.lost_ns != 0 && now_ns - one.lost_ns >= silence_ns_ && !dials_.FindStopped(now_ns, silence_ns_);
+  warning.lost = one.lost_ns != 0 && now_ns - one.lost_ns >= silence_ns_ && !IsStopped(now_ns);
   const bool stuck = one.stuck >= tuning::kStuckMin && warning.waits;
   const bool recent = now_ns - one.back_ns <= tuning::kNotLookedNs;
   const bool still = one.still >= tuning::kStuckMin && recent && now_ns - one.still_ns >= tuning::kStillWarnNs;
@@ -205,12 +159,6 @@ Arbiter::Warning Arbiter::Warns(int64_t now_ns) {
     warning = WarningOf(lane, now_ns);
   }
   return std::exchange(warned_, warning.lane >= 0) ? Warning() : warning;
-}
-
-Stuck Arbiter::stuck(int lane) const {
-  const Lane& one = at(lane);
-  if (std::max(one.still, one.stuck) < tuning::kStuckMin) return Stuck::kNone;
-  return one.loss == Loss::kSilent ? Stuck::kSilent : Stuck::kReset;
 }
 
 Stuck Arbiter::stuck() const {

@@ -7,12 +7,14 @@
 // Threads: one at a time. Units: bytes; nanoseconds of MonotonicNanos. Errors: none. Source of constants: tuning.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
@@ -25,31 +27,6 @@ struct ProcessEvidence {
   int64_t rtt_ns = 0;       // round trip of the path to it
 };
 bool IsGone(const ProcessEvidence& process);
-
-// Refusals of one port, in a row.
-class Refusals {
- public:
-  // Counts a refusal. Returns how long the port has only refused. A refusal long after the previous one starts again
-  // at 0.
-  int64_t ForNs(int64_t now_ns);
-  // The port did something other than refuse.
-  void Forget() { since_ns_ = 0; }
-
- private:
-  int64_t since_ns_ = 0;  // 0: none
-  int64_t latest_ns_ = 0;
-};
-
-// What dials of lost lanes have found. `silence_ns`: TCPX_PEER_TIMEOUT.
-struct ResultsOfDials {
-  // A peer that answers is neither away nor stopped.
-  bool Answer(int64_t now_ns, int64_t silence_ns) const;
-  // The peer's kernel accepts connections, and its process answers none.
-  bool FindStopped(int64_t now_ns, int64_t silence_ns) const;
-
-  int64_t reached_ns = 0;   // its kernel; 0: not yet
-  int64_t answered_ns = 0;  // a lane went on
-};
 
 // Why a lane's sockets, one after the other, have moved no byte.
 enum class Stuck : uint8_t { kNone, kSilent, kReset };
@@ -64,7 +41,8 @@ class Arbiter {
   enum class Probing { kAsIs, kOften, kFreely };
 
   // `silence_ns`: TCPX_PEER_TIMEOUT. `alone_ns`: TCPX_RECONNECT_TIMEOUT; at the dialled end plus kDiallerGivesUpNs.
-  Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns);
+  Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns)
+      : silence_ns_(silence_ns), alone_ns_(alone_ns), lanes_(static_cast<size_t>(lanes)) {}
 
   // The lane has lost its socket.
   void Lost(int lane, Loss how);
@@ -95,13 +73,15 @@ class Arbiter {
     return at(lane).liveness.Dead(info, now_ns, silence_ns_);
   }
   // How often the kernel is to probe the lane's window from now on.
-  Probing Probes(int lane, const LaneTcpInfo& info);
+  Probing Probes(int lane, const LaneTcpInfo& info) {
+    const bool shut = info.window_closed();
+    if (std::exchange(at(lane).probed, shut) == shut) return Probing::kAsIs;
+    return shut ? Probing::kOften : Probing::kFreely;
+  }
   // Call if the lane's socket holds nothing, or the lane has none: Dead starts again.
   void ForgetLife(int lane) { at(lane).liveness.Forget(); }
   // Whether the lane is still suspected now.
   bool Suspects(int lane, const LaneTcpInfo& info, int64_t now_ns) { return at(lane).silence.Suspects(info, now_ns); }
-  // The same for one that is probed while it holds nothing, as a health socket is (keepalive).
-  bool SuspectsProbed(int lane, const LaneTcpInfo& info, int64_t now_ns);
   // Because of silence a new socket was requested, or has taken over.
   void Moved(int lane, int64_t now_ns) { at(lane).silence.Moved(now_ns); }
 
@@ -116,9 +96,9 @@ class Arbiter {
   // ended with a FIN.
   bool Refused(bool up, bool in_order, int64_t now_ns);
   // A dial ended, but was not refused.
-  void NotRefused() { refusals_.Forget(); }
+  void NotRefused() { refused_since_ns_ = 0; }
   // The peer's kernel has accepted a connection. If its process does not answer, it is stopped or busy, not gone.
-  void Reached(int64_t now_ns) { dials_.reached_ns = now_ns; }
+  void Reached(int64_t now_ns) { reached_ns_ = now_ns; }
   // True: no lane has been up since `none_since_ns` (0: one is up), and that is too long.
   bool Overdue(int64_t none_since_ns, int64_t now_ns) const {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
@@ -137,7 +117,10 @@ class Arbiter {
   // Returns a lane that has moved no byte on any socket for long, or gets no socket: once, and again only after all
   // lanes were fine.
   Warning Warns(int64_t now_ns);
-  Stuck stuck(int lane) const;
+  Stuck stuck(int lane) const {
+    if (std::max(at(lane).still, at(lane).stuck) < tuning::kStuckMin) return Stuck::kNone;
+    return at(lane).loss == Loss::kSilent ? Stuck::kSilent : Stuck::kReset;
+  }
   // For the lane that has moved nothing for longest.
   Stuck stuck() const;
   // True: a lane with work has a new socket, or waits for one, and nothing has moved on it yet. Its fault will be known
@@ -148,6 +131,19 @@ class Arbiter {
 
  private:
   struct Lane {
+    // It has moved a byte.
+    void Progress(int64_t now_ns) {
+      stuck = still = sockets = 0;
+      fresh = false;
+      stuck_ns = now_ns;
+      silence.Carried();
+    }
+    // Nobody looks at an end that does nothing: what was known before that is not of now.
+    void See(int64_t now_ns) {
+      if (now_ns - seen_ns > tuning::kNotLookedNs) stuck_ns = 0;
+      seen_ns = now_ns;
+    }
+
     LaneSilence silence;
     LaneLiveness liveness;
     uint64_t position = 0;          // at the latest Back
@@ -173,21 +169,31 @@ class Arbiter {
 
   Lane& at(int lane) { return lanes_[static_cast<size_t>(lane)]; }
   const Lane& at(int lane) const { return lanes_[static_cast<size_t>(lane)]; }
-  static void Progress(Lane* lane, int64_t now_ns);
-  static void See(Lane* lane, int64_t now_ns);
   // Since when a lane that is lost has been needed; now: it is not.
-  int64_t AwaitedNs(const Lane& lane, int64_t now_ns) const;
+  int64_t AwaitedNs(const Lane& lane, int64_t now_ns) const {
+    return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waited_ns_});
+  }
+  // A lane went on a short while ago: a peer that answers is neither away nor stopped.
+  bool Answers(int64_t now_ns) const {
+    return answered_ns_ != 0 && now_ns - answered_ns_ < std::min(silence_ns_, tuning::kReachedNs);
+  }
+  // The peer's kernel accepts connections, and its process answers none.
+  bool IsStopped(int64_t now_ns) const {
+    return reached_ns_ != 0 && now_ns - reached_ns_ < silence_ns_ + tuning::kReachedNs && !Answers(now_ns);
+  }
   Warning WarningOf(int lane, int64_t now_ns) const;
 
   const int64_t silence_ns_;
   const int64_t alone_ns_;
   std::vector<Lane> lanes_;
-  Refusals refusals_;
+  int64_t refused_since_ns_ = 0;  // the first refusal of the port in a row, none long after the one before; 0: none
+  int64_t refused_ns_ = 0;        // the latest
   int64_t peer_waited_ns_ = 0;
-  ResultsOfDials dials_;
-  int64_t turn_ns_ = 0;    // the latest dial that took a turn
-  int64_t logged_ns_ = 0;  // the latest line of a lane whose sockets move nothing
-  int64_t lines_ns_ = 0;   // up to now, less the lines that may come at once
+  int64_t reached_ns_ = 0;   // the latest Reached; 0: none
+  int64_t answered_ns_ = 0;  // the latest Back; 0: none
+  int64_t turn_ns_ = 0;      // the latest dial that took a turn
+  int64_t logged_ns_ = 0;    // the latest line of a lane whose sockets move nothing
+  int64_t lines_ns_ = 0;     // up to now, less the lines that may come at once
   int unlogged_ = 0;
   bool warned_ = false;
 };

@@ -11,37 +11,30 @@
 
 namespace tcpx {
 
-// The reactor and the progress pool name theirs so. What else the application runs is its own affair.
-void CpuShortage::FindOurs() {
-  ours_.clear();
-  for (const int id : NumbersIn(tasks_, tuning::kCpuThreadsMax)) {
-    const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
-    if (name.has_value() && absl::StartsWith(*name, "tcpx-")) ours_.insert(id);
-  }
-}
-
-// The state comes after the name, which may have anything in it.
-bool CpuShortage::IsReady(int id) const {
-  const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/stat"));
-  if (!text.has_value()) return false;
-  const size_t name_end = text->rfind(')');
-  return name_end != std::string::npos && text->compare(name_end, 3, ") R") == 0;
-}
-
 bool CpuShortage::ReadThread(int id, std::map<int, Times>* threads) const {
   const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/schedstat"));
   Times times;
   if (!text.has_value()) return false;
   const char* const format = "%" SCNu64 " %" SCNu64 " %" SCNu64;
   if (sscanf(text->c_str(), format, &times.cpu_ns, &times.waited_ns, &times.slices) != 3) return true;
-  times.ready = IsReady(id);
+  // The state comes after the name, which may have anything in it.
+  const std::string state = ReadSmallFile(absl::StrCat(tasks_, id, "/stat")).value_or("");
+  const size_t name_end = state.rfind(')');
+  times.ready = name_end != std::string::npos && state.compare(name_end, 3, ") R") == 0;
   (*threads)[id] = times;
   return true;
 }
 
 std::map<int, CpuShortage::Times> CpuShortage::Read() {
   std::map<int, Times> threads;
-  if (looks_++ % tuning::kCpuNamesKeptLooks == 0) FindOurs();
+  if (looks_++ % tuning::kCpuNamesKeptLooks == 0) {
+    ours_.clear();
+    for (const int id : NumbersIn(tasks_, tuning::kCpuThreadsMax)) {
+      // The reactor and the progress pool name theirs so. What else the application runs is its own affair.
+      const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
+      if (name.has_value() && absl::StartsWith(*name, "tcpx-")) ours_.insert(id);
+    }
+  }
   for (const int id : ours_) (void)ReadThread(id, &threads);
   for (auto at = callers_.begin(); at != callers_.end();) at = ReadThread(*at, &threads) ? ++at : callers_.erase(at);
   return threads;

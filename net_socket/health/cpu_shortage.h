@@ -43,8 +43,6 @@ class CpuShortage {
     bool ready = false;   // or runs
   };
 
-  void FindOurs();
-  bool IsReady(int id) const;
   bool ReadThread(int id, std::map<int, Times>* threads) const;
   std::map<int, Times> Read();
 

@@ -18,12 +18,6 @@ bool IsUp(HealthPeer& health) {
 
 }  // namespace
 
-HealthHub::HealthHub(Reactor* reactor) : reactor_(reactor) {}
-
-HealthHub::~HealthHub() = default;
-
-void HealthHub::MeasureClocks() { clock_notes_ = std::make_unique<ClockNotes>(); }
-
 std::shared_ptr<HealthPeer> HealthHub::MakeInLoop(uint64_t tag, bool dialled) {
   auto health = std::make_shared<HealthPeer>(this, reactor_, tag, dialled, clock_notes_.get());
   by_process_[""].insert(health.get());
@@ -43,11 +37,6 @@ std::shared_ptr<HealthPeer> HealthHub::UseDialledInLoop(int device, const Socket
   return health;
 }
 
-std::shared_ptr<HealthPeer> HealthHub::FindAcceptedInLoop(uint64_t tag) {
-  auto found = accepted_.find(tag);
-  return found == accepted_.end() ? nullptr : found->second;
-}
-
 void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals) {
   std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
   if (health == nullptr) {
@@ -56,15 +45,6 @@ void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& set
     ++unused_;
   }
   health->UpInLoop(std::move(fd), settings, std::move(seals));
-}
-
-void HealthHub::LetGoInLoop(uint64_t tag) {
-  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
-  if (health != nullptr && health->socket().heals()) health->LetGoInLoop();
-}
-
-void HealthHub::DiedInLoop(const HealthPeer& health, bool waits) {
-  if (died_ != nullptr) died_(health.tag(), waits);
 }
 
 void HealthHub::UsedInLoop(const HealthPeer& health) {
@@ -94,11 +74,6 @@ bool HealthHub::ProcessIsUpInLoop(HealthPeer* health) {
   return IsUp(*health) || health->members().AnyLaneUp() || AnotherIsUpInLoop(health);
 }
 
-void HealthHub::LookInLoop(uint64_t tag) {
-  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
-  if (health != nullptr) health->OnEvents(0);
-}
-
 void HealthHub::ForgetInLoop(HealthPeer* health) {
   for (const std::string& process : {std::string(), health->waits().process()}) {
     const auto known = by_process_.find(process);
@@ -113,30 +88,25 @@ void HealthHub::ForgetInLoop(HealthPeer* health) {
     dialled_.erase(key);
     return;
   }
-  auto found = accepted_.find(health->tag());
-  if (found == accepted_.end() || found->second.get() != health) return;
+  if (FindAcceptedInLoop(health->tag()).get() != health) return;
   if (!health->used_in_loop()) --unused_;
-  accepted_.erase(found);
-  auto drop = drops_.find(health->tag());
-  if (drop == drops_.end()) return;
-  reactor_->CancelTimerInLoop(drop->second);
-  drops_.erase(drop);
+  reactor_->CancelTimerInLoop(drops_[health->tag()]);
+  drops_.erase(health->tag());
+  accepted_.erase(health->tag());
 }
 
 void HealthHub::DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns) {
   patience_ns_ = after_ns;
   if (!accepted_.contains(tag)) return;
-  const auto running = drops_.find(tag);
-  if (running != drops_.end()) reactor_->CancelTimerInLoop(running->second);
-  drops_[tag] = reactor_->AddDeadlineInLoop(after_ns, [this, tag] { DropUnusedInLoop(tag); });
-}
-
-void HealthHub::DropUnusedInLoop(uint64_t tag) {
-  drops_.erase(tag);
-  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
-  if (health == nullptr || health->used_in_loop()) return;
-  health->CloseInLoop();
-  ForgetInLoop(health.get());
+  Reactor::TimerId& drop = drops_[tag];
+  reactor_->CancelTimerInLoop(drop);
+  drop = reactor_->AddDeadlineInLoop(after_ns, [this, tag] {
+    drops_.erase(tag);
+    const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
+    if (health == nullptr || health->used_in_loop()) return;
+    health->CloseInLoop();
+    ForgetInLoop(health.get());
+  });
 }
 
 void HealthHub::CloseInLoop() {

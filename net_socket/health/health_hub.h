@@ -23,21 +23,28 @@
 
 namespace tcpx {
 
-class HealthHub final : public HealthPeer::Keeper {
+class HealthHub {
  public:
-  explicit HealthHub(Reactor* reactor);
-  ~HealthHub();
+  explicit HealthHub(Reactor* reactor) : reactor_(reactor) {}
 
   // What `device` and the listening socket at `peer` share; made, and not up, where there is none. Used once more.
   std::shared_ptr<HealthPeer> UseDialledInLoop(int device, const SocketAddress& peer);
   // Null where the peer has not dialled it (yet).
-  std::shared_ptr<HealthPeer> FindAcceptedInLoop(uint64_t tag);
+  std::shared_ptr<HealthPeer> FindAcceptedInLoop(uint64_t tag) {
+    const auto found = accepted_.find(tag);
+    return found == accepted_.end() ? nullptr : found->second;
+  }
   // One whose end has come is forgotten at once, before its event.
-  void LookInLoop(uint64_t tag);
+  void LookInLoop(uint64_t tag) {
+    if (const auto health = FindAcceptedInLoop(tag)) health->OnEvents(0);
+  }
   void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
   // It is about to be accepted once more, if it is there.
-  void LetGoInLoop(uint64_t tag);
-  void ForgetInLoop(HealthPeer* health) override;
+  void LetGoInLoop(uint64_t tag) {
+    const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
+    if (health != nullptr && health->socket().heals()) health->LetGoInLoop();
+  }
+  void ForgetInLoop(HealthPeer* health);
   // Closes the accepted socket of `tag`, which is new, after `after_ns` if no connection uses it then; the same each
   // time that its last use ends, from then on. One timer a socket, which ends with it: a stranger who dials again and
   // again leaves no timers.
@@ -46,16 +53,21 @@ class HealthHub final : public HealthPeer::Keeper {
   // dies; a reset says nothing of processes. `waits`: for another one.
   using Died = std::function<void(uint64_t tag, bool waits)>;
   void ReportDeathsTo(Died died) { died_ = std::move(died); }
-  void DiedInLoop(const HealthPeer& health, bool waits) override;
-  void UsedInLoop(const HealthPeer& health) override;
+  void DiedInLoop(const HealthPeer& health, bool waits) {
+    if (died_ != nullptr) died_(health.tag(), waits);
+  }
+  // One that was accepted has its first use, or has lost its last.
+  void UsedInLoop(const HealthPeer& health);
   // Accepted ones that no connection uses.
   int64_t unused_in_loop() const { return unused_; }
-  bool AnotherIsUpInLoop(HealthPeer* health) override;
-  LineLimit* stranger_lines() override { return &stranger_lines_; }
+  // Another socket of the same peer process is up.
+  bool AnotherIsUpInLoop(HealthPeer* health);
+  // Of all lines about peers whom nobody knows yet.
+  LineLimit* stranger_lines() { return &stranger_lines_; }
   // A socket of the peer's process is up, as far as is known just now: this one, a lane, or one between other devices.
   bool ProcessIsUpInLoop(HealthPeer* health);
   // Before the first socket: clocks are measured, for a timeline.
-  void MeasureClocks();
+  void MeasureClocks() { clock_notes_ = std::make_unique<ClockNotes>(); }
   // Null: they are not.
   ClockNotes* clock_notes() const { return clock_notes_.get(); }
   // Says bye on every socket and closes it.
@@ -64,7 +76,6 @@ class HealthHub final : public HealthPeer::Keeper {
  private:
   using Key = std::pair<int, std::string>;
 
-  void DropUnusedInLoop(uint64_t tag);
   std::shared_ptr<HealthPeer> MakeInLoop(uint64_t tag, bool dialled);
 
   Reactor* const reactor_;

@@ -25,11 +25,6 @@ void Pass(const Link<HealthUser>& member, const HealthNotice& notice) {
 
 }  // namespace
 
-void HealthMembers::Expect(const ConnectionId& id) {
-  MutexLock lock(mutex_);
-  members_[id];
-}
-
 bool HealthMembers::Join(const ConnectionId& id, Link<HealthUser> user) {
   std::vector<HealthNotice> notices;
   bool expected = false;
@@ -44,11 +39,6 @@ bool HealthMembers::Join(const ConnectionId& id, Link<HealthUser> user) {
   return expected;
 }
 
-void HealthMembers::Leave(const ConnectionId& id) {
-  MutexLock lock(mutex_);
-  members_.erase(id);
-}
-
 void HealthMembers::Refuse(const ConnectionId& id) {
   Link<HealthUser> refused;
   {
@@ -58,23 +48,6 @@ void HealthMembers::Refuse(const ConnectionId& id) {
     refused = std::exchange(found->second.user, Tie().To<HealthUser>(nullptr));
   }
   refused.With([](HealthUser* user) { user->PeerLost(absl::OkStatus()); });
-}
-
-bool HealthMembers::empty() const {
-  MutexLock lock(mutex_);
-  return members_.empty();
-}
-
-bool HealthMembers::Notify(const ConnectionId& id, const std::string& cause, bool parting) {
-  return socket_->Say(FailureNotice(id, cause, parting));
-}
-
-void HealthMembers::NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken) {
-  (void)socket_->Say(LeftNotice(id, taken), true);
-}
-
-bool HealthMembers::AskForAnother(const ConnectionId& id, int lane) {
-  return socket_->SayNow(SilentNotice(id, lane), HealthSocket::Passing::kQuestion);
 }
 
 bool HealthMembers::Deliver(const HealthNotice& notice) {
@@ -99,18 +72,6 @@ std::vector<Link<HealthUser>> HealthMembers::Users() {
     if (member.user.any()) users.push_back(member.user);
   }
   return users;
-}
-
-bool HealthMembers::HeardWithin(int64_t ns) {
-  bool heard = false;
-  TellAll([&](HealthUser* user) { heard = heard || user->HeardWithin(ns); });
-  return heard;
-}
-
-bool HealthMembers::AnyLaneUp() {
-  bool up = false;
-  TellAll([&](HealthUser* user) { up = up || user->AnyLaneUp(false); });
-  return up;
 }
 
 ProcessEvidence HealthMembers::Lanes(bool in_order) {

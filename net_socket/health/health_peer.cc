@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
+#include "net_socket/health/health_hub.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/tuning.h"
 
@@ -32,8 +33,8 @@ bool MayLogStranger(LineLimit* lines, std::string* more) {
 
 }  // namespace
 
-HealthPeer::HealthPeer(Keeper* keeper, Reactor* reactor, uint64_t tag, bool dialled, ClockNotes* notes)
-    : keeper_(keeper),
+HealthPeer::HealthPeer(HealthHub* hub, Reactor* reactor, uint64_t tag, bool dialled, ClockNotes* notes)
+    : hub_(hub),
       reactor_(reactor),
       tag_(tag),
       dialled_(dialled),
@@ -43,17 +44,20 @@ HealthPeer::HealthPeer(Keeper* keeper, Reactor* reactor, uint64_t tag, bool dial
                   if (self->socket_.state() == HealthState::kUp) self->OnEvents(0);
                 });
               }),
-      members_(&socket_),
       waits_(&socket_, dialled),
       clock_(reactor, &socket_, notes, dialled),
       waiters_(&socket_) {}
 
+void HealthPeer::UseInLoop() {
+  if (++uses_ == 1 && !dialled_) hub_->UsedInLoop(*this);
+}
+
 void HealthPeer::UnuseInLoop() {
   if (--uses_ > 0) return;
-  if (!dialled_) return keeper_->UsedInLoop(*this);
+  if (!dialled_) return hub_->UsedInLoop(*this);
   const std::shared_ptr<HealthPeer> self = shared_from_this();
   if (!StaysToNotifyInLoop()) CloseInLoop();
-  keeper_->ForgetInLoop(this);
+  hub_->ForgetInLoop(this);
 }
 
 void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
@@ -66,9 +70,8 @@ void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seal
   if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
   const int number = fd.get();
   settings_ = settings;
-  peer_ = PeerAddress(number).value_or(SocketAddress()).ToString();
-  TCPX_TRACE("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
-             dialled_ ? "to" : "from", peer_);
+  peer_ = (dialled_ ? "to " : "from ") + PeerAddress(number).value_or(SocketAddress()).ToString();
+  TCPX_TRACE("health socket %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(), peer_);
   const std::shared_ptr<HealthPeer> self = shared_from_this();
   redials_.HaltInLoop();
   if (!LetGoInLoop()) return;
@@ -104,16 +107,6 @@ bool HealthPeer::LetGoInLoop() {
   socket_.LetGo();
   if (heals) AwaitAnotherInLoop();
   return true;
-}
-
-void HealthPeer::CloseInLoop() {
-  redials_.HaltInLoop();
-  socket_.Close();
-}
-
-void HealthPeer::ExpectInLoop(const ConnectionId& id) {
-  UseInLoop();
-  members_.Expect(id);
 }
 
 void HealthPeer::JoinInLoop(const ConnectionId& id, Link<HealthUser> user, std::shared_ptr<HealthRedialler> redialler) {
@@ -158,11 +151,6 @@ void HealthPeer::Poll() {
   socket_.StirAtEnd(true);
 }
 
-void HealthPeer::Ask() {
-  Poll();
-  socket_.StirAtEnd(false);
-}
-
 void HealthPeer::EndInLoop() {
   const bool heals = MayHealInLoop();
   socket_.Drop(heals ? HealthState::kLost : HealthState::kDown);
@@ -171,7 +159,7 @@ void HealthPeer::EndInLoop() {
 
 void HealthPeer::ReportEndInLoop() {
   const HealthSocket::End end = socket_.end();
-  keeper_->ForgetInLoop(this);
+  hub_->ForgetInLoop(this);
   if (end.orderly) return;
   const auto tell = [weak = weak_from_this(), how = end.status] {
     const std::shared_ptr<HealthPeer> self = weak.lock();
@@ -183,7 +171,7 @@ void HealthPeer::ReportEndInLoop() {
     return;
   }
   tell();
-  if (end.seen && end.status.ok() && !dialled_) keeper_->DiedInLoop(*this, false);
+  if (end.seen && end.status.ok() && !dialled_) hub_->DiedInLoop(*this, false);
 }
 
 bool HealthPeer::MayHealInLoop() {
@@ -211,12 +199,12 @@ void HealthPeer::LostInLoop() {
   bool known = dialled_;
   members_.TellAll([&known](HealthUser* user) { known = user->HealthLost() || known; });
   std::string more;
-  if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(keeper_->stranger_lines(), &more)) {
-    TCPX_INFO("the health socket %s %s is lost and will be %s: %s%s", dialled_ ? "to" : "from", peer_,
-              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : end.message(), more);
+  if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(hub_->stranger_lines(), &more)) {
+    TCPX_INFO("the health socket %s is lost and will be %s: %s%s", peer_, dialled_ ? "dialled again" : "waited for",
+              end.ok() ? "it ended" : end.message(), more);
   }
   if (dialled_) RedialInLoop();
-  if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);
+  if (lost_in_order_ && !dialled_) hub_->DiedInLoop(*this, true);
 }
 
 void HealthPeer::BackInLoop() {
@@ -227,14 +215,14 @@ void HealthPeer::BackInLoop() {
   bool counts = true;
   members_.TellAll([&](HealthUser* user) { known = user->HealthBack(std::exchange(counts, false)) || known; });
   std::string more;
-  if (known ? arbiter.MayLog(0, now_ns) : MayLogStranger(keeper_->stranger_lines(), &more)) {
-    TCPX_INFO("the health socket %s %s is back%s", dialled_ ? "to" : "from", peer_, more);
+  if (known ? arbiter.MayLog(0, now_ns) : MayLogStranger(hub_->stranger_lines(), &more)) {
+    TCPX_INFO("the health socket %s is back%s", peer_, more);
   }
   if (known && arbiter.Warns(now_ns).lane == 0) {
     TCPX_WARN(
-        "the health socket %s %s is lost and comes back again and again: look for a firewall or a load balancer "
-        "that resets it; it is dialled ever more slowly",
-        dialled_ ? "to" : "from", peer_);
+        "the health socket %s is lost and comes back again and again: look for a firewall or a load balancer that "
+        "resets it; it is dialled ever more slowly",
+        peer_);
   }
   if (notifying_ != nullptr) StopNotifyingInLoop();
 }
@@ -246,10 +234,6 @@ void HealthPeer::FailInLoop(const absl::Status& end) {
   StopNotifyingInLoop();
   ReportEndInLoop();
   waiters_.DialInLoop();
-}
-
-void HealthPeer::RedialInLoop() {
-  if (!redials_.DialInLoop(shared_from_this())) FailInLoop(absl::OkStatus());
 }
 
 void HealthPeer::RefusedInLoop(const HealthRedialler* redialler) {
@@ -269,7 +253,7 @@ int64_t HealthPeer::AskInLoop() {
   const int64_t lost_ns = MonotonicNanos() - lost_since_ns_;
   if (uses_ == 0 && notifying_ == nullptr) {
     CloseInLoop();
-    keeper_->ForgetInLoop(this);
+    hub_->ForgetInLoop(this);
     return Reactor::kOver;
   }
   const auto fail = [this](const absl::Status& end) {
@@ -280,7 +264,7 @@ int64_t HealthPeer::AskInLoop() {
     ProcessEvidence process = members_.Lanes(lost_in_order_);
     process.lost_ns = std::min(process.lost_ns, lost_ns);
     process.rtt_ns = rtt_ns_;
-    if (IsGone(process) && !keeper_->AnotherIsUpInLoop(this)) return fail(absl::OkStatus());
+    if (IsGone(process) && !hub_->AnotherIsUpInLoop(this)) return fail(absl::OkStatus());
   }
   const HealthSocket::End end = socket_.end();
   if (end.silent && !members_.HeardWithin(settings_.peer_timeout_ns)) return fail(end.status);
@@ -295,8 +279,11 @@ int64_t HealthPeer::AskInLoop() {
 int64_t HealthPeer::LookInLoop() {
   LaneTcpInfo info;
   if (socket_.state() != HealthState::kUp) return Reactor::kOver;
-  // The old socket stays: the first of the two that is heard is used.
-  if (socket_.ReadTcp(&info) && redials_.arbiter().SuspectsProbed(0, info, MonotonicNanos())) RedialInLoop();
+  // One that holds nothing is probed (keepalive). The old socket stays: the first of the two that is heard is used.
+  if (socket_.ReadTcp(&info) && (redials_.arbiter().Suspects(0, info, MonotonicNanos()) ||
+                                 (info.held_bytes == 0 && info.probes >= tuning::kUnansweredMin))) {
+    RedialInLoop();
+  }
   return LookEveryNs(settings_);
 }
 

@@ -6,7 +6,7 @@
 // States:  the socket's (health_socket.h); README.md says who dials it, and when it is closed. Where both ends heal it
 //          is dialled again (docs/healing.md), and what the peer may have missed is said again.
 // Threads: InLoop: in the reactor; Poll, Ask and the parts' functions from any.
-// Lifetime: shared by its connections. Borrows reactor and keeper, which outlive them.
+// Lifetime: shared by its connections. Borrows reactor and hub, which outlive them.
 // Units:   nanoseconds.
 // Errors:  its own death, where that is final, goes to every connection as PeerLost: an error or a reset, or OK for an
 //          end without bye.
@@ -19,14 +19,14 @@
 #include "absl/status/status.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "net_socket/health/health_clock.h"
+#include "net_socket/health/health_exchanges.h"
 #include "net_socket/health/health_members.h"
 #include "net_socket/health/health_redials.h"
-#include "net_socket/health/health_waiters.h"
-#include "net_socket/health/wait_exchange.h"
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {
+
+class HealthHub;
 
 struct HealthSettings {
   int64_t peer_timeout_ns = 0;
@@ -38,34 +38,15 @@ struct HealthSettings {
 
 class HealthPeer final : public Reactor::Handler, public std::enable_shared_from_this<HealthPeer> {
  public:
-  // Has all of them. In the reactor.
-  class Keeper {
-   public:
-    virtual void ForgetInLoop(HealthPeer* health) = 0;
-    // The stream of one that was accepted has ended without a bye. `waits`: for another one.
-    virtual void DiedInLoop(const HealthPeer& health, bool waits) = 0;
-    // One that was accepted has its first use, or has lost its last.
-    virtual void UsedInLoop(const HealthPeer& health) = 0;
-    // Another socket of the same peer process is up.
-    virtual bool AnotherIsUpInLoop(HealthPeer* health) = 0;
-    // Of all lines about peers whom nobody knows yet.
-    virtual LineLimit* stranger_lines() = 0;
-
-   protected:
-    ~Keeper() = default;
-  };
-
-  // `notes` null: clocks are not measured.
-  HealthPeer(Keeper* keeper, Reactor* reactor, uint64_t tag, bool dialled, ClockNotes* notes = nullptr);
+  // `hub`: has all of them. `notes` null: clocks are not measured.
+  HealthPeer(HealthHub* hub, Reactor* reactor, uint64_t tag, bool dialled, ClockNotes* notes);
 
   uint64_t tag() const { return tag_; }
   // The socket is lost, as by the end of the peer's process.
   bool ended_in_order_in_loop() { return socket_.state() == HealthState::kLost && lost_in_order_; }
 
   // A dial, or an accepted connection, that is to be used by `uses` more. The last one out closes a dialled socket.
-  void UseInLoop() {
-    if (++uses_ == 1 && !dialled_) keeper_->UsedInLoop(*this);
-  }
+  void UseInLoop();
   bool used_in_loop() const { return uses_ > 0; }
   void UnuseInLoop();
   // `seals`: of the socket; empty where it is not encrypted. Where it must be and is not, it is closed, with a WARN.
@@ -77,10 +58,16 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   void RefusedInLoop(const HealthRedialler* redialler);
   // The peer's process is gone, with all its connections. `redialler`: which one found that; null: a lane's dial.
   void GoneInLoop(const HealthRedialler* redialler);
-  void CloseInLoop();
+  void CloseInLoop() {
+    redials_.HaltInLoop();
+    socket_.Close();
+  }
 
   // A connection that will join, or leave: what the peer says of it is kept for it until then.
-  void ExpectInLoop(const ConnectionId& id);
+  void ExpectInLoop(const ConnectionId& id) {
+    UseInLoop();
+    members_.Expect(id);
+  }
   // Hears at once what was said of it before, and that the socket has ended. `redialler`: null where it doesn't heal.
   void JoinInLoop(const ConnectionId& id, Link<HealthUser> user, std::shared_ptr<HealthRedialler> redialler = nullptr);
   void LeaveInLoop(const ConnectionId& id);
@@ -91,7 +78,10 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   // held. Bytes that are not the peer's are reported soon: they make no other event.
   void Poll();
   // The same, for callers that act on the end of the health socket itself: it is reported soon, event or no event.
-  void Ask();
+  void Ask() {
+    Poll();
+    socket_.StirAtEnd(false);
+  }
 
   HealthSocket& socket() { return socket_; }
   HealthMembers& members() { return members_; }
@@ -112,7 +102,9 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   void BackInLoop();
   // It does not come back.
   void FailInLoop(const absl::Status& end);
-  void RedialInLoop();
+  void RedialInLoop() {
+    if (!redials_.DialInLoop(shared_from_this())) FailInLoop(absl::OkStatus());
+  }
   // While it is lost: is the peer gone, or too late? How long until the next look.
   int64_t AskInLoop();
   // Whether the network swallows it; the dialling side then dials another one. How long until the next look.
@@ -121,7 +113,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   bool StaysToNotifyInLoop();
   void StopNotifyingInLoop();
 
-  Keeper* const keeper_;
+  HealthHub* const hub_;
   Reactor* const reactor_;
   const uint64_t tag_;
   const bool dialled_;
@@ -136,7 +128,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   HealthRedials redials_;
   int uses_ = 0;
   HealthSettings settings_;
-  std::string peer_;                       // for the log
+  std::string peer_;                       // for the log: "from 10.0.0.1:1000"
   std::shared_ptr<HealthPeer> notifying_;  // itself, while it stays to tell something
   int64_t lost_since_ns_ = 0;
   bool lost_in_order_ = false;  // by an end of its stream

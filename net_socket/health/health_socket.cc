@@ -19,19 +19,8 @@ constexpr size_t kOutboxBytesMax = size_t{1} << 20;
 constexpr size_t kIdleBytesMax = size_t{64} << 10;
 // Kept until the peer's kernel has acknowledged them, or while there is no socket.
 constexpr size_t kSaidMax = 16384;
-constexpr int kGarbage = -1;
 // Reads of 4 KiB in a row: a peer that sends more waits for its next turn.
 constexpr int kReadsInARow = 16;
-
-HealthState HealthSocket::state() const {
-  MutexLock lock(mutex_);
-  return state_;
-}
-
-bool HealthSocket::heals() const {
-  MutexLock lock(mutex_);
-  return heals_;
-}
 
 void HealthSocket::MoveToLocked(HealthState to) {
   TCPX_DCHECK(MayMove(state_, to));
@@ -59,9 +48,9 @@ bool HealthSocket::Open(OwnedFd fd, Seals seals, bool heals, bool encrypts) {
   return true;
 }
 
-void HealthSocket::Drop(HealthState to) {
+void HealthSocket::Freeze() {
   MutexLock lock(mutex_);
-  if (state_ == HealthState::kUp) DropLocked(to);
+  if (fd_.valid()) shutdown(fd_.get(), SHUT_RDWR);
 }
 
 void HealthSocket::LetGo() {
@@ -80,11 +69,6 @@ void HealthSocket::DropLocked(HealthState to) {
   outbox_.clear();
 }
 
-void HealthSocket::Freeze() {
-  MutexLock lock(mutex_);
-  if (fd_.valid()) shutdown(fd_.get(), SHUT_RDWR);
-}
-
 bool HealthSocket::Fail(const absl::Status& end) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp && state_ != HealthState::kLost) return false;
@@ -96,20 +80,12 @@ bool HealthSocket::Fail(const absl::Status& end) {
 void HealthSocket::Close() {
   std::vector<HealthNotice> unheard;
   MutexLock lock(mutex_);
-  const HealthState was = state_;
-  if (was != HealthState::kClosed) MoveToLocked(HealthState::kClosed);
-  if (was != HealthState::kUp) return;
+  if (state_ == HealthState::kClosed) return;
+  if (state_ != HealthState::kUp) return MoveToLocked(HealthState::kClosed);
   // Closing with something unread would reset the socket, and our bye with it.
   for (int i = 0; i < tuning::kRowsMax && ReadLocked(&unheard); ++i) unheard.clear();
   SendLocked(EncodeRecord(FrameKind::kBye, ""));
-  reactor_->UnwatchInLoop(fd_.get());
-  fd_.reset();
-  seals_ = Seals();
-}
-
-bool HealthSocket::Read(std::vector<HealthNotice>* notices) {
-  MutexLock lock(mutex_);
-  return ReadLocked(notices);
+  DropLocked(HealthState::kClosed);
 }
 
 bool HealthSocket::ReadLocked(std::vector<HealthNotice>* notices) {
@@ -122,9 +98,10 @@ bool HealthSocket::ReadLocked(std::vector<HealthNotice>* notices) {
     if (got > 0) {
       heard_ns_ = MonotonicNanos();
       const absl::Status taken = TakeLocked(buffer, static_cast<size_t>(got), notices);
-      if (!taken.ok()) end_ = taken;
-      if (!taken.ok()) end_errno_ = kGarbage;
-      continue;
+      if (taken.ok()) continue;
+      end_ = taken;
+      end_errno_ = kGarbage;
+      return false;
     }
     // The kernel reports an error to one call only: after a send has met it, a read sees an orderly end.
     end_errno_ = got < 0 ? errno : send_errno_;
@@ -153,8 +130,6 @@ void HealthSocket::FlushInLoop() {
   if (waited) reactor_->ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP | writable);
 }
 
-bool HealthSocket::CanSayLocked() const { return state_ == HealthState::kUp && !end_.has_value(); }
-
 bool HealthSocket::Say(const std::string& record, bool may_go_unread) {
   MutexLock lock(mutex_);
   const bool up = state_ == HealthState::kUp;
@@ -162,9 +137,7 @@ bool HealthSocket::Say(const std::string& record, bool may_go_unread) {
   may_reset_ = may_reset_ || may_go_unread;
   if (heals_) ForgetHeardLocked();  // First: what was heard takes no room.
   if (outbox_.size() > kOutboxBytesMax || said_.size() > kSaidMax) return false;
-  if (heals_) {
-    said_.push_back({sent_bytes_ + outbox_.size() + record.size(), record});
-  }
+  if (heals_) said_.push_back({sent_bytes_ + outbox_.size() + record.size(), record});
   if (up) SendSoonLocked(record);
   return CanSayLocked();
 }
@@ -176,11 +149,6 @@ bool HealthSocket::SayNow(const std::string& record, Passing passing) {
   may_reset_ = may_reset_ || passing != Passing::kQuestion;
   SendSoonLocked(record);
   return true;
-}
-
-void HealthSocket::SendSoonLocked(const std::string& record) {
-  SendLocked(record);
-  if (!outbox_.empty()) stir_();
 }
 
 void HealthSocket::SendLocked(const std::string& record) {
@@ -205,11 +173,6 @@ void HealthSocket::CheckSealerLocked() {
   stir_();
 }
 
-bool HealthSocket::has_unheard() const {
-  MutexLock lock(mutex_);
-  return heals_ && !said_.empty();
-}
-
 void HealthSocket::ForgetHeardLocked() {
   if (!fd_.valid()) return;
   const int queued = QueuedBytes(fd_.get());
@@ -232,29 +195,9 @@ HealthSocket::End HealthSocket::end() const {
   return end;
 }
 
-void HealthSocket::StirAtEnd(bool garbage) const {
-  MutexLock lock(mutex_);
-  if (state_ == HealthState::kUp && end_.has_value() && (end_errno_ == kGarbage) == garbage) stir_();
-}
-
-bool HealthSocket::OverLocked() const {
-  const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
-  return over && end_.has_value() && !reader_.bye();
-}
-
-bool HealthSocket::PeerVanished() const {
-  MutexLock lock(mutex_);
-  return OverLocked() && end_->ok();
-}
-
 bool HealthSocket::WasReset() const {
   MutexLock lock(mutex_);
   return OverLocked() && !end_->ok() && end_errno_ == ECONNRESET;
-}
-
-int64_t HealthSocket::heard_ns() const {
-  MutexLock lock(mutex_);
-  return heard_ns_;
 }
 
 bool HealthSocket::ReadTcp(LaneTcpInfo* info, std::string* hosts) const {

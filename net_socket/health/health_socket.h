@@ -61,13 +61,22 @@ class HealthSocket {
   // `stir` has the owner served by the reactor soon: something waits to be sent, or the socket has ended.
   HealthSocket(Reactor* reactor, std::function<void()> stir) : reactor_(reactor), stir_(std::move(stir)) {}
 
-  HealthState state() const;
+  HealthState state() const {
+    MutexLock lock(mutex_);
+    return state_;
+  }
   // That both ends do, with the latest socket.
-  bool heals() const;
+  bool heals() const {
+    MutexLock lock(mutex_);
+    return heals_;
+  }
   // To up. False: it is closed. The owner watches it, and calls FlushInLoop.
   bool Open(OwnedFd fd, Seals seals, bool heals, bool encrypts);
   // From up.
-  void Drop(HealthState to);
+  void Drop(HealthState to) {
+    MutexLock lock(mutex_);
+    if (state_ == HealthState::kUp) DropLocked(to);
+  }
   // The same, to lost, or down where it does not heal; its end is forgotten.
   void LetGo();
   // From here on nothing that comes is acknowledged.
@@ -78,7 +87,10 @@ class HealthSocket {
   void Close();
 
   // Some of what is there, one call at a time. True: there may be more.
-  bool Read(std::vector<HealthNotice>* notices);
+  bool Read(std::vector<HealthNotice>* notices) {
+    MutexLock lock(mutex_);
+    return ReadLocked(notices);
+  }
   void FlushInLoop();
   // False: there is nobody to tell, or not now; one that is lost tells it later. `may_go_unread`: by a peer that
   //        closes.
@@ -86,21 +98,34 @@ class HealthSocket {
   // False: nothing can be sent to the peer now.
   bool SayNow(const std::string& record, Passing passing = Passing::kIdle);
   // It heals, and the peer may not have heard something.
-  bool has_unheard() const;
+  bool has_unheard() const {
+    MutexLock lock(mutex_);
+    return heals_ && !said_.empty();
+  }
 
   End end() const;
   // Stirs where it is up, and has ended: by garbage, or otherwise.
-  void StirAtEnd(bool garbage) const;
+  void StirAtEnd(bool garbage) const {
+    MutexLock lock(mutex_);
+    if (state_ == HealthState::kUp && end_.has_value() && (end_errno_ == kGarbage) == garbage) stir_();
+  }
   // True exactly when the peer's end was seen, no bye before it, and no other socket is expected.
-  bool PeerVanished() const;
+  bool PeerVanished() const {
+    MutexLock lock(mutex_);
+    return OverLocked() && end_->ok();
+  }
   // The same for a reset: by a process that ended with something unread, or by a device on the path.
   bool WasReset() const;
   // When the peer's process last said anything, of any connection; 0: never.
-  int64_t heard_ns() const;
+  int64_t heard_ns() const {
+    MutexLock lock(mutex_);
+    return heard_ns_;
+  }
   // What the kernel knows of the socket, and both its addresses unless `hosts` is null; false: it is not up, or ended.
   bool ReadTcp(LaneTcpInfo* info, std::string* hosts = nullptr) const;
 
  private:
+  static constexpr int kGarbage = -1;  // in place of an errno
   // What the peer may not have heard.
   struct Said {
     uint64_t end = 0;  // position after it in the stream of the socket at hand
@@ -111,13 +136,19 @@ class HealthSocket {
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void DropLocked(HealthState to) TCPX_REQUIRES(mutex_);
   // No other socket is expected, and no bye has come.
-  bool OverLocked() const TCPX_REQUIRES(mutex_);
-  bool CanSayLocked() const TCPX_REQUIRES(mutex_);
+  bool OverLocked() const TCPX_REQUIRES(mutex_) {
+    const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
+    return over && end_.has_value() && !reader_.bye();
+  }
+  bool CanSayLocked() const TCPX_REQUIRES(mutex_) { return state_ == HealthState::kUp && !end_.has_value(); }
   bool ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   absl::Status TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   void SendLocked(const std::string& record) TCPX_REQUIRES(mutex_);
   // And has the rest sent that the socket does not take at once.
-  void SendSoonLocked(const std::string& record) TCPX_REQUIRES(mutex_);
+  void SendSoonLocked(const std::string& record) TCPX_REQUIRES(mutex_) {
+    SendLocked(record);
+    if (!outbox_.empty()) stir_();
+  }
   // A socket that can no longer be sealed ends, and its connections with it.
   void CheckSealerLocked() TCPX_REQUIRES(mutex_);
   void ForgetHeardLocked() TCPX_REQUIRES(mutex_);
@@ -132,7 +163,7 @@ class HealthSocket {
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
   bool may_reset_ TCPX_GUARDED_BY(mutex_) = false;           // something was said on it that may go unread
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen
-  int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage, or a broken cipher
+  int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; kGarbage: that, or a broken cipher
   bool heals_ TCPX_GUARDED_BY(mutex_) = false;
   bool encrypts_ TCPX_GUARDED_BY(mutex_) = false;
   int send_errno_ TCPX_GUARDED_BY(mutex_) = 0;       // what a send of the socket at hand broke by; 0: none did

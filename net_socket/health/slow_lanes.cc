@@ -1,6 +1,7 @@
 #include "net_socket/health/slow_lanes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/clock.h"
 
@@ -41,41 +42,27 @@ bool LaneLosses::Look(const std::vector<LaneSegments>& lanes, int64_t now_ns, in
   return true;
 }
 
-bool LaneLosses::News(size_t lane, bool loses) {
-  const bool news = loses && !reported_[lane];
-  reported_[lane] = loses;
-  return news;
-}
-
-bool SlowLanes::SlowNow(const LanePace& pace, int64_t median, const History& history, int64_t elapsed_ns) const {
-  const double moved = static_cast<double>(pace.bytes_sent - history.bytes_sent);
-  const double allowed =
-      static_cast<double>(pace.bytes_per_second) * static_cast<double>(elapsed_ns) / static_cast<double>(kSecond);
-  return pace.carries && pace.bytes_per_second < median / 2 && moved >= allowed / 2;
-}
-
-bool SlowLanes::any() const {
-  return std::any_of(lanes_.begin(), lanes_.end(), [](const History& lane) { return lane.reported; });
-}
-
 std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns) {
   std::vector<SlowLane> found;
   const bool first = lanes_.empty();
   lanes_.resize(lanes.size());
   const int64_t median = MedianOf(lanes);
+  const double elapsed_ns = static_cast<double>(now_ns - last_ns_);
   for (size_t i = 0; i < lanes.size(); ++i) {
+    const LanePace& pace = lanes[i];
     History& history = lanes_[i];
-    const bool slow = !first && SlowNow(lanes[i], median, history, now_ns - last_ns_);
-    history.bytes_sent = lanes[i].bytes_sent;
-    if (!slow) {
+    const double moved = static_cast<double>(pace.bytes_sent - std::exchange(history.bytes_sent, pace.bytes_sent));
+    const double allowed = static_cast<double>(pace.bytes_per_second) * elapsed_ns / kSecond;
+    const bool below = pace.bytes_per_second < median / 2;
+    if (first || !pace.carries || !below || moved < allowed / 2) {
       history.looks = 0;
-      history.reported &= lanes[i].bytes_per_second < median / 2;
+      history.reported &= below;
       continue;
     }
     if (history.looks++ == 0) history.since_ns = last_ns_;
     if (history.reported || history.looks < kLooksMin || now_ns - history.since_ns < long_ns) continue;
     history.reported = true;
-    found.push_back({i, lanes[i].bytes_per_second, median});
+    found.push_back({i, pace.bytes_per_second, median});
   }
   last_ns_ = now_ns;
   return found;

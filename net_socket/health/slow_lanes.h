@@ -9,6 +9,7 @@
 // Units:   bytes, segments, nanoseconds of MonotonicNanos, bytes per second. Errors: none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -34,7 +35,11 @@ class LaneLosses {
   // In the latest stretch.
   LaneSegments share(size_t lane) const { return lane < stretch_.size() ? stretch_[lane] : LaneSegments(); }
   // Marks whether the lane loses; true exactly when that is new.
-  bool News(size_t lane, bool loses);
+  bool News(size_t lane, bool loses) {
+    const bool reported = reported_[lane];
+    reported_[lane] = loses;
+    return loses && !reported;
+  }
 
  private:
   std::vector<LaneSegments> begin_;
@@ -64,7 +69,9 @@ class SlowLanes {
   std::vector<SlowLane> Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns);
 
   // A lane that was named has not been fast since.
-  bool any() const;
+  bool any() const {
+    return std::any_of(lanes_.begin(), lanes_.end(), [](const History& lane) { return lane.reported; });
+  }
 
  private:
   struct History {
@@ -73,8 +80,6 @@ class SlowLanes {
     int looks = 0;            // how many these are
     bool reported = false;
   };
-
-  bool SlowNow(const LanePace& pace, int64_t median, const History& history, int64_t elapsed_ns) const;
 
   std::vector<History> lanes_;
   int64_t last_ns_ = 0;

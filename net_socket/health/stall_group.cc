@@ -1,7 +1,6 @@
 #include "net_socket/health/stall_group.h"
 
 #include <algorithm>
-#include <atomic>
 #include <tuple>
 #include <utility>
 
@@ -104,11 +103,6 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
   return waits ? CandidateOf(members, self, here) : WaitRoot();
 }
 
-StallGroup::Key StallGroup::NewKey() {
-  static std::atomic<Key> latest{0};
-  return latest.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
 StallGroup::StallGroup() : self_(NewNumber()) {}
 
 StallMember* StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) {
@@ -117,7 +111,7 @@ StallMember* StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) 
   stale_ = stale_ || stalled;
   news_ = news_ || (stalled && !SameNews(place, member));
   place = std::move(member);
-  RefreshSome(now_ns);
+  Refresh(now_ns);
   return &place;
 }
 
@@ -128,7 +122,7 @@ void StallGroup::LeaveInLoop(Key key) {
   stale_ = stale_ || stalled;
   news_ = news_ || stalled;
   places_.erase(found);
-  RefreshSome(MonotonicNanos());
+  Refresh(MonotonicNanos());
 }
 
 void StallGroup::AskedInLoop(Key key, int64_t now_ns) {
@@ -138,22 +132,13 @@ void StallGroup::AskedInLoop(Key key, int64_t now_ns) {
   (void)Send(found->second, false, now_ns);
 }
 
-bool StallGroup::AskInLoop(Key key, int64_t now_ns) {
-  const auto found = places_.find(key);
-  return found != places_.end() && Send(found->second, true, now_ns);
-}
-
 // All are gone through, and each comes to this at each look.
-void StallGroup::RefreshSome(int64_t now_ns) {
+void StallGroup::Refresh(int64_t now_ns) {
   const bool due = places_.size() <= tuning::kStallFewMax ||
                    now_ns - refreshed_ns_ >= (news_ ? tuning::kStallRefreshNs : tuning::kStallNoNewsNs);
   if (!stale_ || !due) return;
   stale_ = news_ = false;
   refreshed_ns_ = now_ns;
-  Refresh(now_ns);
-}
-
-void StallGroup::Refresh(int64_t now_ns) {
   std::vector<const StallMember*> members;
   since_ns_ = 0;
   for (const auto& [key, place] : places_) {
@@ -183,7 +168,7 @@ bool StallGroup::Send(const Place& place, bool asks, int64_t now_ns) {
     news.stalled_ms = static_cast<uint32_t>(std::max<int64_t>((now_ns - since_ns_) / kMillisecond, 1));
   news.no_cpu_percent = no_cpu_percent_;
   news.root = root_;
-  return member.health->waits().Send(member.id, EncodeNews(news));
+  return member.health->socket().SayNow(WaitsNotice(member.id, EncodeNews(news)));
 }
 
 }  // namespace tcpx

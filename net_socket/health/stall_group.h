@@ -1,12 +1,13 @@
 // stall_group.h: what the connections of one communicator wait for on this rank, and the root of all these waits.
 //
-// Purpose: each connection stores its latest look here. From all of them follows the root (wait_news.h). This rank
+// Purpose: each connection stores its latest look here. From all of them follows the root (verdict.h). This rank
 //          sends it to its neighbours, so that a cause travels round a ring, and names it in its own log line.
 // Threads: the reactor; RootOf, which is pure, and NewKey: any.
 // Lifetime: that of its communicator; members leave before the hub of their health socket is destroyed.
 // Units:   nanoseconds of MonotonicNanos. Errors: none.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,7 +15,6 @@
 #include <vector>
 
 #include "net_socket/health/verdict.h"
-#include "net_socket/health/wait_news.h"
 #include "net_socket/message/health_records.h"
 
 namespace tcpx {
@@ -43,7 +43,10 @@ class StallGroup {
   // A key is never reused: a connection that leaves late removes only its own entry.
   using Key = uint64_t;
   // From any thread.
-  static Key NewKey();
+  static Key NewKey() {
+    static std::atomic<Key> latest{0};
+    return latest.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 
   StallGroup();
   uint64_t self() const { return self_; }
@@ -57,7 +60,10 @@ class StallGroup {
   // The peer of this connection asks for the root: sends it now, and each change while the peer keeps asking.
   void AskedInLoop(Key key, int64_t now_ns);
   // Asks the peer of this connection for its root, and sends ours. False: the peer can't be asked now.
-  bool AskInLoop(Key key, int64_t now_ns);
+  bool AskInLoop(Key key, int64_t now_ns) {
+    const auto found = places_.find(key);
+    return found != places_.end() && Send(found->second, true, now_ns);
+  }
   const WaitRoot& root_in_loop() const { return root_; }
 
  private:
@@ -66,7 +72,7 @@ class StallGroup {
     int64_t asked_ns = 0;  // 0: nobody has asked
   };
 
-  void RefreshSome(int64_t now_ns);
+  // At times.
   void Refresh(int64_t now_ns);
   bool Send(const Place& place, bool asks, int64_t now_ns);
 

@@ -3,10 +3,14 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/random.h"
+#include "common/this_host.h"
 #include "net_socket/health/tuning.h"
 
 namespace tcpx {
@@ -20,6 +24,36 @@ constexpr int kStarvedPercent = 90;
 // Below, a slow flow may have other reasons. A segment sent again now and then is nothing.
 constexpr uint64_t kLossesMin = 10;
 constexpr uint64_t kLossPerThousand = 5;
+
+// By the number of the cause.
+constexpr struct {
+  const char* name;
+  const char* words;
+} kCauseTexts[kCauses] = {
+    {"undecided", "the cause is not known"},
+    {"process-stopped", "its process is stopped"},
+    {"peer-late", "its process is alive, and NCCL, the application or the GPU there is late"},
+    {"no-cpu", "its threads get no CPU"},
+    {"path-loses", "the path loses packets"},
+    {"path-dead", "the path is dead"},
+    {"path-slow", "the path is slower than the others"},
+    {"host-gone", "its host is gone, or cut off from the ranks that wait for it"},
+    {"process-gone", "its process is gone"},
+    {"flow-dropped", "a firewall or NAT on the path has dropped the flow"},
+    {"internal", "internal: no reason is to be seen"},
+    {"path-loses-large", "the path loses large packets"},
+    {"flows-reset", "a middlebox resets flows"},
+};
+
+// As launchers name it: torchrun, Open MPI, PMIx, MPICH, Slurm.
+std::string RankHere() {
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    const char* const value = getenv(name);
+    if (value == nullptr || *value == '\0' || strlen(value) > 8) continue;
+    if (strspn(value, "0123456789") == strlen(value)) return absl::StrCat(" (rank ", value, ")");
+  }
+  return "";
+}
 
 std::string Seconds(int64_t ms) { return absl::StrFormat("%.1f s", static_cast<double>(ms) * 1e-3); }
 
@@ -36,6 +70,8 @@ bool AnyLost(const StallEvidence& evidence) {
   return std::any_of(evidence.lanes.begin(), evidence.lanes.end(), [](auto& lane) { return lane.lost; });
 }
 
+bool Unsettled(const StallEvidence& evidence) { return evidence.unsettled || AnyLost(evidence); }
+
 std::string DownText(const std::string& name) { return absl::StrCat("interface ", name, " of it is down"); }
 
 template <typename Evidence>
@@ -44,19 +80,12 @@ std::string Between(const Evidence& evidence) {
 }
 
 Verdict Hard(Cause cause, std::string culprit, std::string text) {
-  Verdict verdict;
-  verdict.cause = cause;
-  verdict.hard = true;
-  verdict.culprit = std::move(culprit);
-  verdict.evidence = std::move(text);
-  return verdict;
+  return {cause, true, std::move(culprit), std::move(text)};
 }
 
 // A soft cause.
 Verdict Late(std::string culprit, std::string text) {
-  Verdict verdict = Hard(Cause::kPeerLate, std::move(culprit), std::move(text));
-  verdict.hard = false;
-  return verdict;
+  return {Cause::kPeerLate, false, std::move(culprit), std::move(text)};
 }
 
 Verdict NoCpu(std::string culprit, int percent) {
@@ -92,13 +121,12 @@ Verdict JudgePath(const StallEvidence& evidence) {
   const LaneEvidence& lane = *silent;
   const std::string text = absl::StrCat("lane ", lane.lane, ", ", lane.flow, ": nothing acknowledged or heard for ",
                                         Seconds(lane.silent_ms), ", while the peer is heard on other sockets");
-  if (evidence.health_apart) return Hard(Cause::kPathDead, Between(evidence), text);
-  return Hard(Cause::kFlowDropped, Between(evidence), text);
+  return Hard(evidence.health_apart ? Cause::kPathDead : Cause::kFlowDropped, Between(evidence), text);
 }
 
 // Nothing and nobody holds this end up but itself. kNone: something may.
 Verdict JudgeHere(const StallEvidence& evidence) {
-  if (!evidence.idle_here) return {};
+  if (!evidence.idle_here || Unsettled(evidence)) return {};
   if (!evidence.caller_moves) {
     return Hard(Cause::kInternal, evidence.here,
                 "bytes could be moved here, and the progress thread does not: a bug of tcpx");
@@ -127,18 +155,13 @@ Verdict JudgeLost(const StallEvidence& evidence) {
 // What the peer has said.
 Verdict JudgeNews(const StallEvidence& evidence) {
   const WaitNews& peer = *evidence.peer;
-  Verdict verdict;
   if (peer.no_cpu_percent >= kStarvedPercent) return NoCpu(evidence.there, peer.no_cpu_percent);
-  const bool own = peer.root.finder == evidence.self;
-  if (peer.root.known() && !own) {
-    verdict.cause = peer.root.cause;
-    verdict.follows = true;
-    verdict.hard = peer.root.cause != Cause::kPeerLate;
-    verdict.culprit = peer.root.culprit;
-    verdict.evidence = peer.root.evidence;
-    return verdict;
+  const WaitRoot& root = peer.root;
+  if (root.known() && root.finder != evidence.self) {
+    return {root.cause, root.cause != Cause::kPeerLate, root.culprit, root.evidence, true};
   }
   if (peer.stalled_ms > 0) {
+    Verdict verdict;
     verdict.waits = true;
     return verdict;
   }
@@ -151,31 +174,27 @@ Verdict JudgeNews(const StallEvidence& evidence) {
 
 }  // namespace
 
-Verdict JudgeStuck(const StuckEvidence& evidence) {
-  if (evidence.stuck == Stuck::kNone) return {};
-  const Cause cause = evidence.stuck == Stuck::kSilent ? Cause::kPathLosesLarge : Cause::kFlowsReset;
-  const char* const what = evidence.stuck == Stuck::kSilent
-                               ? "small packets pass, and nothing large is acknowledged"
-                               : "each socket is reset before a byte of it is acknowledged";
-  return Hard(cause, PathBetween(std::string(evidence.here), evidence.there), what);
+Verdict JudgeStuck(Stuck stuck, absl::string_view here, absl::string_view there) {
+  if (stuck == Stuck::kNone) return {};
+  if (stuck == Stuck::kSilent) {
+    return Hard(Cause::kPathLosesLarge, PathBetween(here, there),
+                "small packets pass, and nothing large is acknowledged");
+  }
+  return Hard(Cause::kFlowsReset, PathBetween(here, there), "each socket is reset before a byte of it is acknowledged");
 }
 
 Verdict JudgeStall(const StallEvidence& evidence) {
-  if (evidence.stuck != Stuck::kNone) return JudgeStuck({evidence.stuck, evidence.here, evidence.there});
+  if (evidence.stuck != Stuck::kNone) return JudgeStuck(evidence.stuck, evidence.here, evidence.there);
   if (evidence.no_cpu_percent >= kStarvedPercent) return NoCpu(evidence.here, evidence.no_cpu_percent);
   Verdict verdict;
   verdict.undecided = Undecided(evidence);
   if (verdict.undecided) return verdict;
-  verdict = JudgePath(evidence);
-  if (verdict.cause != Cause::kNone) return verdict;
-  const bool unsettled = evidence.unsettled || AnyLost(evidence);
-  if (!unsettled) verdict = JudgeHere(evidence);
-  if (verdict.cause != Cause::kNone) return verdict;
-  verdict = JudgeProcess(evidence);
-  if (verdict.cause == Cause::kNone) verdict = JudgeLost(evidence);
-  if (verdict.cause != Cause::kNone) return verdict;
+  for (const auto judge : {JudgePath, JudgeHere, JudgeProcess, JudgeLost}) {
+    verdict = judge(evidence);
+    if (verdict.cause != Cause::kNone) return verdict;
+  }
   // Data that a host without incoming packets had queued is no answer; nor is what comes between two sockets of a lane.
-  verdict.undecided = evidence.unheard_ms > 0 || unsettled;
+  verdict.undecided = evidence.unheard_ms > 0 || Unsettled(evidence);
   if (verdict.undecided) return verdict;
   if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);
   return {};
@@ -185,7 +204,7 @@ Verdict JudgeFailure(const FailureEvidence& evidence) {
   // What was wrong says it: no cause of ours, and no fault of tcpx.
   if (evidence.garbage) return {};
   if (evidence.process_gone) return Hard(Cause::kProcessGone, evidence.there, "");
-  if (evidence.stuck != Stuck::kNone) return JudgeStuck({evidence.stuck, evidence.here, evidence.there});
+  if (evidence.stuck != Stuck::kNone) return JudgeStuck(evidence.stuck, evidence.here, evidence.there);
   if (evidence.silent) {
     if (!evidence.down.empty()) return Hard(Cause::kPathDead, evidence.here, DownText(evidence.down));
     return evidence.health_heard ? Hard(Cause::kFlowDropped, Between(evidence), "")
@@ -198,24 +217,62 @@ Verdict JudgeFailure(const FailureEvidence& evidence) {
   return {};
 }
 
-Verdict JudgePace(const PaceEvidence& evidence) {
+Verdict JudgePace(const LaneSegments& share, bool slow, absl::string_view here, absl::string_view there) {
   // The other direction may lose nothing.
-  const std::string from_here = absl::StrCat("the path between ", evidence.here, " and ", evidence.there);
-  const bool loses =
-      evidence.retransmitted >= kLossesMin && evidence.retransmitted * 1000 >= evidence.segments * kLossPerThousand;
-  if (loses) {
+  const std::string from_here = absl::StrCat("the path between ", here, " and ", there);
+  if (share.retransmitted >= kLossesMin && share.retransmitted * 1000 >= share.sent * kLossPerThousand) {
+    const double percent =
+        100.0 * static_cast<double>(share.retransmitted) / static_cast<double>(std::max<uint64_t>(share.sent, 1));
     return Hard(Cause::kPathLoses, from_here,
-                absl::StrFormat("%.1f %% of %d segments were sent again",
-                                100.0 * static_cast<double>(evidence.retransmitted) /
-                                    static_cast<double>(std::max<uint64_t>(evidence.segments, 1)),
-                                evidence.segments));
+                absl::StrFormat("%.1f %% of %d segments were sent again", percent, share.sent));
   }
-  return evidence.slow ? Hard(Cause::kPathSlow, from_here, "") : Verdict();
+  return slow ? Hard(Cause::kPathSlow, from_here, "") : Verdict();
 }
 
-std::string PathBetween(const std::string& here, const std::string& there) {
-  const auto [first, second] = std::minmax(here, there);
-  return absl::StrCat("the path between ", first, " and ", second);
+std::string PathBetween(absl::string_view here, absl::string_view there) {
+  return absl::StrCat("the path between ", std::min(here, there), " and ", std::max(here, there));
+}
+
+const char* CauseName(Cause cause) { return kCauseTexts[static_cast<size_t>(cause)].name; }
+
+const char* CauseWords(Cause cause) { return kCauseTexts[static_cast<size_t>(cause)].words; }
+
+std::string DescribeRoot(absl::string_view who, const WaitRoot& root) {
+  std::string text(who);
+  const char* waits = " waits for ";
+  for (const std::string& link : root.chain) {
+    absl::StrAppend(&text, waits, link);
+    waits = ", which waits for ";
+  }
+  if (root.culprit != (root.chain.empty() ? who : absl::string_view(root.chain.back()))) {
+    absl::StrAppend(&text, root.chain.size() == kChainMax ? ", ... which waits for " : waits, root.culprit);
+  }
+  absl::StrAppend(&text, ": ", CauseWords(root.cause));
+  if (!root.evidence.empty()) absl::StrAppend(&text, " (", root.evidence, ")");
+  return text;
+}
+
+// Without a destructor: at exit other threads may still ask, and a plugin that is unloaded must not leave it.
+absl::string_view ThisProcessName() {
+  struct Name {
+    char text[128] = "";
+    size_t bytes = 0;
+  };
+  static const Name name = [] {
+    const std::string text = absl::StrCat(HostName(), " pid ", ProcessMark(), RankHere());
+    Name filled;
+    filled.bytes = text.copy(filled.text, sizeof(filled.text));
+    return filled;
+  }();
+  return absl::string_view(name.text, name.bytes);
+}
+
+uint64_t ThisProcessNumber() {
+  static const uint64_t number = [] {
+    uint64_t drawn = 0;
+    return FillRandom(&drawn, sizeof(drawn)).ok() ? drawn : 0;
+  }();
+  return number;
 }
 
 }  // namespace tcpx

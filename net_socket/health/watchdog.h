@@ -7,14 +7,18 @@
 // Errors:  none. Without a comm there is no timer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/params.h"
 #include "net_socket/engine/reactor.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
@@ -42,10 +46,22 @@ class Watchdog {
   explicit Watchdog(Reactor* reactor) : reactor_(reactor) {}
 
   // Looks are this far apart: several within the peer timeout, a few within the time of a stall.
-  static int64_t IntervalNs(const Options& options);
+  static int64_t IntervalNs(const Options& options) {
+    int64_t interval = options.peer_timeout_ns / (tuning::kSamplesMin + 1);
+    if (options.stall_warn_ns > 0) interval = std::min(interval, options.stall_warn_ns / 4);
+    return std::clamp(interval, 20 * kMillisecond, 10 * kSecond);
+  }
 
   // `every_ns`: the same for all. A connection that leaves notes activity, and says kOver.
-  void JoinInLoop(std::shared_ptr<const Activity> activity, int64_t every_ns, Look look);
+  void JoinInLoop(std::shared_ptr<const Activity> activity, int64_t every_ns, Look look) {
+    if (watched_.empty()) {
+      reactor_->RepeatInLoop(every_ns, [this, every_ns] {
+        RoundInLoop();
+        return watched_.empty() ? Reactor::kOver : every_ns;
+      });
+    }
+    watched_.push_back({std::move(activity), std::move(look)});
+  }
 
  private:
   struct Watched {
@@ -55,9 +71,17 @@ class Watchdog {
     bool idle = false;  // as of then
   };
 
-  // False: it is over.
-  static bool LooksInLoop(Watched* one, int64_t now_ns);
-  void RoundInLoop();
+  void RoundInLoop() {
+    const auto over = [now_ns = MonotonicNanos()](Watched& one) {
+      const uint64_t count = one.activity->count();  // Before the look: what begins during it is seen by the next one.
+      if (one.idle && count == one.seen) return false;
+      const Next next = one.look(now_ns);
+      one.seen = count;
+      one.idle = next == Next::kIdle;
+      return next == Next::kOver;
+    };
+    watched_.erase(std::remove_if(watched_.begin(), watched_.end(), over), watched_.end());
+  }
 
   Reactor* const reactor_;
   std::vector<Watched> watched_;

@@ -39,11 +39,6 @@ void LanePilot::Opened(int lane) {
   }
 }
 
-bool LanePilot::Step(int64_t now_ns, const Look& look) {
-  const bool changed = Decide(now_ns, look);
-  return lanes_.KeepOne() || changed;
-}
-
 bool LanePilot::Decide(int64_t now_ns, const Look& look) {
   const MeasuredWindow::Progress progress = window_.Measure(now_ns, look);
   lanes_.Pass(now_ns);
@@ -108,8 +103,6 @@ bool LanePilot::Judge(int64_t now_ns, double total) {
   return paused || lame_.TryAgain(now_ns, &lanes_) || Begin(now_ns, total);
 }
 
-bool LanePilot::PauseLame(int64_t now_ns) { return piloted_ && lame_.Pause(now_ns, window_, &lanes_); }
-
 bool LanePilot::Begin(int64_t now_ns, double total) {
   if (explore_again_.Due(now_ns) && (!same_queue_again_.started() || same_queue_again_.Due(now_ns))) {
     const double base = std::max(total, past_.top());
@@ -145,58 +138,48 @@ bool LanePilot::Spread(int64_t now_ns, double total) {
 }
 
 bool LanePilot::JudgeSpread(int64_t now_ns) {
-  if (spread_.Judge(window_, past_.noise(), &lanes_) == SpreadTrial::Verdict::kLookAgain) return false;
+  if (!spread_.Judge(window_, past_.noise(), &lanes_)) return false;
   trial_ = Trial::kNone;
   PauseSpreading(now_ns);
   return true;
 }
 
 bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
+  using Verdict = ExploreTrial::Verdict;
   trial_ = Trial::kNone;
-  switch (explore_.Judge(total, window_.others(), past_.noise(), &lanes_)) {
-    case ExploreTrial::Verdict::kHelps:
-      past_.Anew(total);
-      pauses_ = 0;
-      thin_.LanesChanged();
-      explore_again_.RestartAt(now_ns);
-      same_queue_again_.RestartAt(now_ns);
-      thin_again_.RestartAt(now_ns);
-      return Begin(now_ns, total);
-    case ExploreTrial::Verdict::kInVain:
-      explore_again_.At(now_ns + tuning::kSettleNs);
-      return true;
-    case ExploreTrial::Verdict::kSameQueue:
-      same_queue_again_.InVain(now_ns, Jitter());
-      same_queue_ns_ = now_ns;
-      [[fallthrough]];
-    case ExploreTrial::Verdict::kLastInVain:
-      PauseExploring(now_ns);
-      if (thin_again_.fresh()) thin_again_.At(now_ns);
-      return true;
+  const Verdict verdict = explore_.Judge(total, window_.others(), past_.noise(), &lanes_);
+  if (verdict == Verdict::kHelps) {
+    past_.Anew(total);
+    pauses_ = 0;
+    thin_.LanesChanged();
+    for (Backoff* again : {&explore_again_, &same_queue_again_, &thin_again_}) again->RestartAt(now_ns);
+    return Begin(now_ns, total);
   }
+  if (verdict == Verdict::kInVain) {
+    explore_again_.At(now_ns + tuning::kSettleNs);
+    return true;
+  }
+  if (verdict == Verdict::kSameQueue) {
+    same_queue_again_.InVain(now_ns, Jitter());
+    same_queue_ns_ = now_ns;
+  }
+  PauseExploring(now_ns);
+  if (thin_again_.fresh()) thin_again_.At(now_ns);
   return true;
 }
 
 bool LanePilot::JudgeThin(int64_t now_ns, double total) {
-  switch (thin_.Judge(total, past_.noise(), &lanes_)) {
-    case ThinTrial::Verdict::kLookAgain:
-      return false;
-    case ThinTrial::Verdict::kMissed:
-      trial_ = Trial::kNone;
-      thin_again_.At(now_ns + tuning::kSettleNs);
-      return true;
-    case ThinTrial::Verdict::kNotMissed:
-      trial_ = Trial::kNone;
-      past_.Thinned(total);
-      thin_again_.RestartAt(now_ns);
-      (void)Begin(now_ns, total);  // Go on while it goes well.
-      return true;
+  const ThinTrial::Verdict verdict = thin_.Judge(total, past_.noise(), &lanes_);
+  if (verdict == ThinTrial::Verdict::kLookAgain) return false;
+  trial_ = Trial::kNone;
+  if (verdict == ThinTrial::Verdict::kMissed) {
+    thin_again_.At(now_ns + tuning::kSettleNs);
+    return true;
   }
+  past_.Thinned(total);
+  thin_again_.RestartAt(now_ns);
+  (void)Begin(now_ns, total);  // Go on while it goes well.
   return true;
-}
-
-void LanePilot::PauseSpreading(int64_t now_ns) {
-  spread_again_ns_ = now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kSpreadEveryNs));
 }
 
 void LanePilot::PauseExploring(int64_t now_ns) {
@@ -221,7 +204,20 @@ void LanePilot::Watch(int64_t now_ns, double total) {
   spread_.PathChanged(now_ns);
   if (same_queue_again_.started()) same_queue_again_.NoLaterThan(same_queue_ns_ + tuning::kSameQueueNs);
   explore_again_.RestartAt(now_ns);
-  thin_again_.RestartAfterFirst(now_ns);
+  thin_again_.RestartAt(now_ns + tuning::kThinEveryNs);
+}
+
+bool LaneShuffle::Step(int64_t, const Look&) {
+  using Kind = LaneOrder::Kind;
+  using State = PilotedLanes::State;
+  const unsigned choice = random_() % 5;
+  const Kind kind = choice == 0 ? Kind::kMove : choice < 3 ? Kind::kOpen : Kind::kClose;
+  const PilotedLanes::Lanes those = lanes_.Those(kind == Kind::kOpen ? State::kNone : State::kCarries);
+  if (those.empty()) return false;
+  const int lane = those[random_() % those.size()];
+  if (kind == Kind::kClose && lanes_.carrying() < 2) return false;
+  lanes_.Order(kind, lane);
+  return true;
 }
 
 }  // namespace tcpx

@@ -4,7 +4,7 @@
 // Purpose: nobody knows beforehand how fast a path is, whether it limits each flow, or how many paths there are. So the
 //          pilot tries while the connection runs. It opens more lanes while the total grows (explore_trial.h), replaces
 //          a crowded lane by one on another path (spread_trial.h), drops lanes that bring nothing (thin_trial.h), and
-//          pauses a lane that is far slower than the others (lame_lanes.h). If one flow fills the path, more lanes only
+//          pauses a lane that is far slower than the others (LameLanes). If one flow fills the path, more lanes only
 //          lengthen the queue at its bottleneck. Pure.
 // Rules:   docs/lanes.md. One trial at a time, judged by a look in which the connection never paused; one that breaks
 //          off because it paused is undone. Pauses between tries differ by a little, by the seed, so that two
@@ -14,12 +14,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <random>
 
 #include "net_socket/pilot/explore_trial.h"
-#include "net_socket/pilot/lame_lanes.h"
 #include "net_socket/pilot/lane_policy.h"
 #include "net_socket/pilot/measured_window.h"
-#include "net_socket/pilot/piloted_lanes.h"
 #include "net_socket/pilot/spread_trial.h"
 #include "net_socket/pilot/thin_trial.h"
 #include "net_socket/pilot/tuning.h"
@@ -40,7 +39,6 @@ class Backoff {
   void At(int64_t next_ns) { next_ns_ = next_ns; }
   void NoLaterThan(int64_t next_ns) { next_ns_ = std::min(next_ns_, next_ns); }
   void RestartAt(int64_t next_ns) { wait_ns_ = first_ns_, next_ns_ = next_ns; }
-  void RestartAfterFirst(int64_t now_ns) { RestartAt(now_ns + first_ns_); }
   // `jitter`: about 1, a factor of this pause.
   void InVain(int64_t now_ns, double jitter) {
     next_ns_ = now_ns + static_cast<int64_t>(static_cast<double>(wait_ns_) * jitter);
@@ -58,10 +56,11 @@ class LanePilot final : public LanePolicy {
  public:
   explicit LanePilot(const Settings& settings);
 
-  bool Step(int64_t now_ns, const Look& look) override;
+  bool Step(int64_t now_ns, const Look& look) override {
+    const bool changed = Decide(now_ns, look);
+    return lanes_.KeepOne() || changed;
+  }
   void Opened(int lane) override;
-  // As of when nothing was left to try.
-  Found found() const override { return found_; }
   int carrying() const { return lanes_.carrying(); }
 
  private:
@@ -70,7 +69,7 @@ class LanePilot final : public LanePolicy {
   bool Decide(int64_t now_ns, const Look& look);
   bool WasStill(int64_t now_ns);
   bool Judge(int64_t now_ns, double total);
-  bool PauseLame(int64_t now_ns);
+  bool PauseLame(int64_t now_ns) { return piloted_ && lame_.Pause(now_ns, window_, &lanes_); }
   bool JudgeExplore(int64_t now_ns, double total);
   bool JudgeSpread(int64_t now_ns);
   bool JudgeThin(int64_t now_ns, double total);
@@ -78,7 +77,9 @@ class LanePilot final : public LanePolicy {
   bool Begin(int64_t now_ns, double total);
   bool Thin(int64_t now_ns, double total);
   bool Spread(int64_t now_ns, double total);
-  void PauseSpreading(int64_t now_ns);
+  void PauseSpreading(int64_t now_ns) {
+    spread_again_ns_ = now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kSpreadEveryNs));
+  }
   void PauseExploring(int64_t now_ns);
   double Jitter();
 
@@ -95,11 +96,24 @@ class LanePilot final : public LanePolicy {
   Backoff same_queue_again_;
   int64_t same_queue_ns_ = 0;  // when it was found last
   Backoff thin_again_;
-  Found found_;
   int64_t restarted_ns_ = 0;  // when the path changed last
   int pauses_ = 0;            // of exploring, in a row, since the path changed
   int may_open_ = 0;          // as of this step
   uint64_t random_;
+};
+
+// For tests: lanes are opened, moved and closed at random, all the time, so that whatever a policy may order happens
+// within seconds, and between any two bytes. One lane carries always.
+class LaneShuffle final : public LanePolicy {
+ public:
+  explicit LaneShuffle(const Settings& settings)
+      : LanePolicy(settings), random_(static_cast<std::minstd_rand::result_type>(settings.seed)) {}
+
+  bool Step(int64_t now_ns, const Look& look) override;
+  void Opened(int lane) override { (void)lanes_.Opened(lane); }
+
+ private:
+  std::minstd_rand random_;
 };
 
 }  // namespace tcpx

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <utility>
 
-#include "common/clock.h"
-
 namespace tcpx {
 
 void MeasuredWindow::Start(int64_t from_ns) {
@@ -41,14 +39,6 @@ MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolic
   return measured_ns_ >= tuning::kMeasureNs ? Progress::kWhole : Progress::kMeasures;
 }
 
-double MeasuredWindow::PerSecond(double bytes) const {
-  return measured_ns_ == 0 ? 0 : bytes * kSecond / static_cast<double>(measured_ns_);
-}
-
-bool MeasuredWindow::WasDry(int lane) const {
-  return tuning::kDryPart * lanes_[static_cast<size_t>(lane)].dry_steps > steps_;
-}
-
 PastWindows::Change PastWindows::Add(double total, int looks) {
   if (last_ > 0) changes_[changes_seen_++ % kCount] = std::abs(total - last_) / std::max(total, last_);
   last_ = totals_[seen_++ % kCount] = total;
@@ -64,17 +54,10 @@ PastWindows::Change PastWindows::Add(double total, int looks) {
   return change;
 }
 
-void PastWindows::Anew(double total) {
-  totals_.fill(total);
-  last_ = average_ = 0;
-}
-
 double PastWindows::noise() const {
   if (changes_seen_ < kCount / 2) return 0;
-  auto sorted = changes_;
-  const size_t known = std::min(changes_seen_, kCount);
-  std::nth_element(sorted.begin(), sorted.begin() + known / 2, sorted.begin() + known);
-  return std::min(sorted[known / 2], tuning::kNoiseMax);
+  const auto end = changes_.begin() + static_cast<ptrdiff_t>(std::min(changes_seen_, kCount));
+  return std::min(MedianOf(std::vector<double>(changes_.begin(), end)), tuning::kNoiseMax);
 }
 
 }  // namespace tcpx

@@ -9,10 +9,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/clock.h"
 #include "net_socket/pilot/lane_policy.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
+
+// The upper one, where they are an even number; at least one.
+template <typename Value>
+Value MedianOf(std::vector<Value> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 class MeasuredWindow {
  public:
@@ -32,7 +41,7 @@ class MeasuredWindow {
   bool limited() const { return limited_steps_ * 2 >= steps_; }
   uint64_t Brought(int lane) const { return lanes_[static_cast<size_t>(lane)].brought; }
   // The lane had little to send.
-  bool WasDry(int lane) const;
+  bool WasDry(int lane) const { return tuning::kDryPart * lanes_[static_cast<size_t>(lane)].dry_steps > steps_; }
 
  private:
   struct Lane {
@@ -42,7 +51,9 @@ class MeasuredWindow {
   };
 
   // 0 while nothing was measured.
-  double PerSecond(double bytes) const;
+  double PerSecond(double bytes) const {
+    return measured_ns_ == 0 ? 0 : bytes * kSecond / static_cast<double>(measured_ns_);
+  }
 
   std::vector<Lane> lanes_;
   int64_t last_ns_ = 0;      // the step before; 0: none
@@ -67,7 +78,10 @@ class PastWindows {
   // What the path brings now, as `looks` in a row have said: earlier looks no longer count then.
   Change Add(double total, int looks = tuning::kLowLooksMax);
   // The connection now brings `total`: earlier looks no longer count, except for noise.
-  void Anew(double total);
+  void Anew(double total) {
+    totals_.fill(total);
+    last_ = average_ = 0;
+  }
   // What comes next may be another kind of traffic, unless the path seems to have fallen.
   void WasStill() { average_ = low_ < tuning::kLowLooksMax ? 0 : average_; }
   // It brings `total` with fewer lanes.

@@ -21,12 +21,6 @@ void SpreadTrial::See(const MeasuredWindow& window, const PilotedLanes& lanes) {
   }
 }
 
-bool SpreadTrial::MayTry(const PilotedLanes& lanes) const {
-  const PilotedLanes::Lanes carrying = lanes.Those(State::kCarries);
-  const auto known = [this](int lane) { return known_[static_cast<size_t>(lane)].looks >= tuning::kSpreadKnownLooks; };
-  return carrying.size() >= tuning::kFewLanes && std::all_of(carrying.begin(), carrying.end(), known);
-}
-
 int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
   std::vector<double> brought;
   int slowest = -1;
@@ -41,8 +35,7 @@ int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
   }
   if (slowest < 0 || limited_) return slowest;
   if (!any_dry) return -1;
-  std::nth_element(brought.begin(), brought.begin() + static_cast<ptrdiff_t>(brought.size() / 2), brought.end());
-  const double median = brought[brought.size() / 2];
+  const double median = MedianOf(std::move(brought));
   return tuning::kCrowded * known_[static_cast<size_t>(slowest)].brought < median ? slowest : -1;
 }
 
@@ -63,7 +56,10 @@ bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
     first_ns_ = 0;
     vain_ = 0;
   }
-  if (!MayTry(*lanes)) return false;
+  // A trial costs no large part of the traffic, and of each lane that carries it is known what it brings.
+  const PilotedLanes::Lanes carrying = lanes->Those(State::kCarries);
+  const auto known = [this](int lane) { return known_[static_cast<size_t>(lane)].looks >= tuning::kSpreadKnownLooks; };
+  if (carrying.size() < tuning::kFewLanes || !std::all_of(carrying.begin(), carrying.end(), known)) return false;
   if (first_ns_ == 0) first_ns_ = now_ns;
   if (Over(now_ns)) return false;
   old_ = Crowded(*lanes);
@@ -96,28 +92,26 @@ bool SpreadTrial::Came(PilotedLanes* lanes) {
   return true;
 }
 
-SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes) {
+bool SpreadTrial::Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes) {
   total_ += window.total();
   new_brought_ += static_cast<double>(window.Brought(new_));
   ++looks_;
   const double least = (1 - std::max(tuning::kMissedMin, tuning::kGainNoise * noise)) * base_;
   const bool missed = total_ < least * looks_ || !lanes->carries(new_) || lanes->state(old_) != State::kPaused;
-  if (!missed && looks_ < tuning::kSpreadLooks) return Verdict::kLookAgain;
+  if (!missed && looks_ < tuning::kSpreadLooks) return false;
   if (missed || new_brought_ < tuning::kFaster * known_[static_cast<size_t>(old_)].brought * looks_) {
     ++vain_;
     Undo(lanes);
-    return Verdict::kOver;
+  } else {
+    lanes->Drop(old_);
+    vain_ = 0;
   }
-  lanes->Drop(old_);
-  vain_ = 0;
-  return Verdict::kOver;
+  return true;
 }
 
 void SpreadTrial::Undo(PilotedLanes* lanes) {
   if (lanes->state(old_) == State::kPaused) lanes->Set(old_, State::kCarries);
-  const State at = lanes->state(new_);
-  if (at == State::kOpening) lanes->Set(new_, State::kNone);  // It may still come, and is closed then.
-  if (at == State::kCarries || at == State::kLame) lanes->Drop(new_);
+  lanes->GiveBack(new_);
   opening_until_ns_ = 0;
 }
 

@@ -13,14 +13,11 @@
 
 #include "net_socket/pilot/lane_policy.h"
 #include "net_socket/pilot/measured_window.h"
-#include "net_socket/pilot/piloted_lanes.h"
 
 namespace tcpx {
 
 class SpreadTrial {
  public:
-  enum class Verdict { kLookAgain, kOver };
-
   explicit SpreadTrial(int lanes_max) : known_(static_cast<size_t>(lanes_max)) {}
 
   // A look while no trial runs.
@@ -33,8 +30,8 @@ class SpreadTrial {
   bool Awaits(int64_t now_ns, const LanePolicy::Look& look, const PilotedLanes& lanes);
   // True once, after Awaits has become false: measuring begins, and other lanes may carry.
   bool Came(PilotedLanes* lanes);
-  // kOver: the trial has ended, with as many lanes as before.
-  Verdict Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes);
+  // True: the trial has ended, with as many lanes as before. False: it takes another look.
+  bool Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
   // Trials that are over start again once kSpreadAgainNs have passed since the first could begin.
   void PathChanged(int64_t now_ns);
@@ -47,8 +44,6 @@ class SpreadTrial {
   };
 
   bool Over(int64_t now_ns) const;
-  // A trial costs no large part of the traffic, and of each lane that carries it is known what it brings.
-  bool MayTry(const PilotedLanes& lanes) const;
   // -1: none.
   int Crowded(const PilotedLanes& lanes) const;
 

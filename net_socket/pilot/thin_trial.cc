@@ -1,6 +1,7 @@
 #include "net_socket/pilot/thin_trial.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "net_socket/pilot/tuning.h"
 
@@ -48,21 +49,6 @@ ThinTrial::Verdict ThinTrial::Judge(double total, double noise, PilotedLanes* la
   return Verdict::kMissed;
 }
 
-void ThinTrial::Undo(PilotedLanes* lanes) {
-  looks_ = 0;
-  lanes->Set(tried_, State::kCarries);
-}
-
-void ThinTrial::LanesChanged() {
-  vain_ = 0;
-  NeedsNone();
-}
-
-void ThinTrial::PathChanged() {
-  top_ = 0;
-  NeedsNone();
-}
-
 // Every second one of the slowest: those that share a path look alike, and one of them is to stay. Among equal ones the
 // last: a thread that wakes lanes begins with the first.
 PilotedLanes::Lanes ThinTrial::LanesToPause(size_t count, const MeasuredWindow& window,
@@ -77,6 +63,40 @@ PilotedLanes::Lanes ThinTrial::LanesToPause(size_t count, const MeasuredWindow& 
   PilotedLanes::Lanes chosen;
   for (size_t i = 0; i < candidates.size() && chosen.size() < count; i += 2) chosen.push_back(candidates[i]);
   return chosen;
+}
+
+bool LameLanes::Pause(int64_t now_ns, const MeasuredWindow& window, PilotedLanes* lanes) {
+  const PilotedLanes::Lanes carrying = lanes->Those(State::kCarries);
+  std::vector<uint64_t> brought;
+  for (int lane : carrying) brought.push_back(window.Brought(lane));
+  const double floor = brought.size() < 2 ? 0 : tuning::kLame * static_cast<double>(MedianOf(std::move(brought)));
+  bool any = false;
+  for (int lane : carrying) {
+    // Slow, and not just given little.
+    if (static_cast<double>(window.Brought(lane)) >= floor || window.WasDry(lane)) {
+      Forget(lane);
+      continue;
+    }
+    any = true;
+    Lane& at = lanes_[static_cast<size_t>(lane)];
+    lanes->Set(lane, State::kLame);
+    at.for_ns = at.for_ns == 0 ? tuning::kLameForNs : std::min(2 * at.for_ns, tuning::kLameForMaxNs);
+    at.until_ns = now_ns + at.for_ns;
+    ++at.count;
+    if (at.count == tuning::kLameMove) lanes->Move(lane);
+    if (at.count >= tuning::kLameMax) lanes->Drop(lane);
+  }
+  return any;
+}
+
+bool LameLanes::TryAgain(int64_t now_ns, PilotedLanes* lanes) const {
+  bool any = false;
+  for (int lane : lanes->Those(State::kLame)) {
+    if (now_ns < lanes_[static_cast<size_t>(lane)].until_ns) continue;
+    lanes->Set(lane, State::kCarries);
+    any = true;
+  }
+  return any;
 }
 
 }  // namespace tcpx

@@ -6,7 +6,6 @@
 
 #include "common/clock.h"
 #include "net_socket/pilot/lane_pilot.h"
-#include "net_socket/pilot/lane_shuffle.h"
 
 namespace tcpx {
 namespace {

@@ -77,7 +77,7 @@ class LaneRates {
   struct Settings {
     LanePolicy::Settings lanes;
     bool has_pilot = false;  // pilot/lane_pilot.h; else all carry
-    bool shuffled = false;   // pilot/lane_shuffle.h
+    bool shuffled = false;   // its LaneShuffle
     // There are orders, or something was found. By a thread that looks at a lane: it must not wait.
     std::function<void()> ordered = [] {};
     // How many lanes the process may open more.

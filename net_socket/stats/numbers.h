@@ -112,7 +112,7 @@ struct ConnectionNumbers : TrafficNumbers {
   int posted = 0;  // messages under way
   int caller = 0;  // NCCL's thread; 0: none yet
   bool failed = false;
-  // Why the connection is stalled, once that is known: health/wait_news.h.
+  // Why the connection is stalled, once that is known: health/verdict.h.
   std::string cause;
   std::string culprit;
   std::string why;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "net_socket/comm/peer_watch.h"
-#include "net_socket/health/clock_exchange.h"
-#include "net_socket/health/wait_news.h"
+#include "net_socket/health/health_exchanges.h"
+#include "net_socket/health/verdict.h"
 #include "net_socket/message/health_records.h"
 #include "net_socket/message/wire.h"
 #include "tests/fuzz/fuzz.h"

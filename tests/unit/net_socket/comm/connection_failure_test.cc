@@ -149,7 +149,7 @@ TEST_F(ConnectionFailureTest, AClosingDoesNotHushWhatIsFoundHere) {
 TEST_F(ConnectionFailureTest, APeersPartingIsNamedByWhatFindsALaneBroken) {
   ConnectionSetup setup = FakeSetup(&runtime_);
   HealthHub hub{&runtime_.reactor};
-  setup.health = std::make_shared<HealthPeer>(&hub, &runtime_.reactor, 1, true);
+  setup.health = std::make_shared<HealthPeer>(&hub, &runtime_.reactor, 1, true, nullptr);
   ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
   failure.NotePeerParted("deregistered");
   EXPECT_FALSE(failure.failed());
@@ -163,7 +163,7 @@ TEST_F(ConnectionFailureTest, APeersPartingIsNamedByWhatFindsALaneBroken) {
 // A lane of a connection whose peer has a health socket. Nothing is said on it unless a test says so.
 class FailingTest : public ConnectionFailureTest {
  protected:
-  FailingTest() { setup_.health = std::make_shared<HealthPeer>(&hub_, &runtime_.reactor, 1, true); }
+  FailingTest() { setup_.health = std::make_shared<HealthPeer>(&hub_, &runtime_.reactor, 1, true, nullptr); }
   ~FailingTest() override {
     tie_.Cut();
     runtime_.reactor.RequestStop();

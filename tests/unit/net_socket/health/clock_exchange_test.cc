@@ -1,6 +1,4 @@
 // How far a peer's clock is ahead, from questions and answers.
-#include "net_socket/health/clock_exchange.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "net_socket/health/health_exchanges.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {

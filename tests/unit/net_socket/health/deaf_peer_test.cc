@@ -10,7 +10,7 @@
 #include "common/fd.h"
 #include "common/socket.h"
 #include "net_socket/health/health_peer.h"
-#include "net_socket/health/wait_news.h"
+#include "net_socket/health/verdict.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
@@ -85,7 +85,7 @@ TEST_F(DeafPeerTest, OfFailuresTheNewestAreDropped) {
   std::shared_ptr<HealthPeer> deaf;
   reactor_.RunSync([&] { deaf = far_hub_.FindAcceptedInLoop(9); });
   const std::string cause(kCauseBytesMax, 'x');
-  for (int i = 0; i < kFlood; ++i) (void)deaf->members().Notify(Id(2), cause);
+  for (int i = 0; i < kFlood; ++i) (void)deaf->socket().Say(FailureNotice(Id(2), cause, false));
   EXPECT_LT(AnswerTo("", 0).size(), size_t{3} << 19);
 }
 

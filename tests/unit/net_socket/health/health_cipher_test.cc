@@ -32,10 +32,10 @@ class HealthCipherTest : public HealthTest, public ::testing::WithParamInterface
 };
 
 TEST_P(HealthCipherTest, EndsTheSocket) {
-  EXPECT_TRUE(near_->members().Notify(Id(2), "not you"));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(2), "not you", false)));
   EXPECT_EQ("", near_comm_.Text());
   const BrokenCipher broken;
-  (void)near_->members().Notify(Id(1), "you");
+  (void)near_->socket().Say(FailureNotice(Id(1), "you", false));
   EXPECT_TRUE(near_comm_.Hears("died: the cipher failed")) << near_comm_.Text();
 }
 

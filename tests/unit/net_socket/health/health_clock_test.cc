@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/clock_notes.h"
-#include "net_socket/health/clock_exchange.h"
+#include "net_socket/health/health_exchanges.h"
 #include "net_socket/health/health_peer.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
@@ -39,7 +39,7 @@ TEST_F(HealthClockTest, TheDiallerLearnsThePeersNameAndClock) {
   // It is the same clock.
   EXPECT_GT(measures[0].round_trip_ns, 0);
   EXPECT_LE(std::abs(measures[0].offset_ns), measures[0].round_trip_ns / 2 + 2);
-  near_->members().NotifyLeft(Id(1));
+  near_->socket().Say(LeftNotice(Id(1), {}), true);
   EXPECT_TRUE(far_comm_.Hears("left;")) << far_comm_.Text();
 }
 

@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "net_socket/health/health_peer.h"
-#include "net_socket/health/wait_news.h"
+#include "net_socket/health/verdict.h"
 #include "tests/support/deadline.h"
 #include "tests/support/kept_log.h"
 #include "tests/support/tcp_pair.h"
@@ -95,7 +95,7 @@ class HealingHealthTest : public HealthTest {
 
 TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsReportedAfterwards) {
   ASSERT_NO_FATAL_FAILURE(Break());
-  EXPECT_FALSE(near_->members().Notify(Id(1), "later")) << "nobody hears it now";
+  EXPECT_FALSE(near_->socket().Say(FailureNotice(Id(1), "later", false))) << "nobody hears it now";
   EXPECT_FALSE(far_->socket().PeerVanished());
   EXPECT_EQ("", near_comm_.Text() + far_comm_.Text());
   reactor_.RunSync([&] {
@@ -104,7 +104,7 @@ TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsReportedAfterwards) {
   });
   EXPECT_TRUE(far_comm_.Hears("failed: later;"));
   EXPECT_EQ("failed: later;", far_comm_.Text());
-  EXPECT_TRUE(far_->members().Notify(Id(1), "now"));
+  EXPECT_TRUE(far_->socket().Say(FailureNotice(Id(1), "now", false)));
   EXPECT_TRUE(near_comm_.Hears("failed: now;"));
 }
 
@@ -127,7 +127,7 @@ TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
   reactor_.RunSync([&] { near_->RefusedInLoop(redialler_.get()); });
   EXPECT_EQ("ended;", near_comm_.Text());
   EXPECT_TRUE(near_->socket().PeerVanished());
-  EXPECT_FALSE(near_->members().Notify(Id(1), "to nobody"));
+  EXPECT_FALSE(near_->socket().Say(FailureNotice(Id(1), "to nobody", false)));
 }
 
 // One dialler has found that out for all of them.
@@ -239,10 +239,10 @@ TEST_F(HealingHealthTest, AHostThatIsHeardNoMoreIsGone) {
 
 TEST_F(HealingHealthTest, WhatWaitedForALostSocketKeepsNothingBack) {
   const OwnedFd deaf = JoinDeaf();
-  for (int i = 0; i < 4000; ++i) near_->members().Notify(Id(1), std::string(512, 'x'));
+  for (int i = 0; i < 4000; ++i) near_->socket().Say(FailureNotice(Id(1), std::string(512, 'x'), false));
   ASSERT_EQ(0, shutdown(near_fd_, SHUT_RDWR));
   ASSERT_NO_FATAL_FAILURE(AwaitNear(HealthState::kLost));
-  near_->members().Notify(Id(1), "later");
+  near_->socket().Say(FailureNotice(Id(1), "later", false));
   reactor_.RunSync([&] { Join(7); });
   EXPECT_TRUE(far_comm_.Hears("failed: later;"));
 }
@@ -250,12 +250,12 @@ TEST_F(HealingHealthTest, WhatWaitedForALostSocketKeepsNothingBack) {
 // More than are kept were said while there was no socket. Once those are heard there is room again.
 TEST_F(HealingHealthTest, IsNotMuteOnceAllIsHeard) {
   ASSERT_NO_FATAL_FAILURE(Break());
-  for (int i = 0; i < 17000; ++i) near_->members().Notify(Id(1), "x");
+  for (int i = 0; i < 17000; ++i) near_->socket().Say(FailureNotice(Id(1), "x", false));
   reactor_.RunSync([&] { Join(7); });
   const Deadline deadline;
   while (far_comm_.Text().find("later") == std::string::npos) {
     ASSERT_TRUE(deadline.Yield());
-    near_->members().Notify(Id(1), "later");
+    near_->socket().Say(FailureNotice(Id(1), "later", false));
   }
 }
 
@@ -263,7 +263,7 @@ TEST_F(HealingHealthTest, IsNotMuteOnceAllIsHeard) {
 TEST_F(HealingHealthTest, WhatIsDroppedIsNotSaid) {
   const OwnedFd deaf = JoinDeaf();
   int said = 0;
-  while (said < 17000 && near_->members().Notify(Id(1), std::string(512, 'x'))) ++said;
+  while (said < 17000 && near_->socket().Say(FailureNotice(Id(1), std::string(512, 'x'), false))) ++said;
   EXPECT_GT(said, 1000);
   EXPECT_LT(said, 17000);
 }
@@ -271,7 +271,7 @@ TEST_F(HealingHealthTest, WhatIsDroppedIsNotSaid) {
 TEST_F(HealingHealthTest, WhatIsAskedOfABusyPeerArrives) {
   const OwnedFd deaf = JoinDeaf();
   size_t due = FillSocket(near_fd_);
-  EXPECT_TRUE(near_->members().AskForAnother(Id(1), 3));
+  EXPECT_TRUE(near_->socket().SayNow(SilentNotice(Id(1), 3), HealthSocket::Passing::kQuestion));
   due += Record(FrameKind::kSilent, std::string(sizeof(ConnectionId) + 2, '\0')).size();
   const Deadline deadline;
   for (size_t came = 0; came < due; came += ReadAvailable(deaf.get()).size()) {
@@ -283,13 +283,13 @@ TEST_F(HealingHealthTest, WhatIsAskedOfABusyPeerArrives) {
 TEST_F(HealingHealthTest, ATurnIsBounded) {
   size_t heard = 0;
   reactor_.RunSync([&] {
-    for (int i = 0; i < 1000; ++i) near_->members().Notify(Id(1), std::string(512, 'x'));
+    for (int i = 0; i < 1000; ++i) near_->socket().Say(FailureNotice(Id(1), std::string(512, 'x'), false));
     far_->OnEvents(0);
     heard = far_comm_.Text().size();
   });
   EXPECT_GT(heard, 0u);
   EXPECT_LE(heard, 16u * 4096u);
-  EXPECT_TRUE(near_->members().Notify(Id(1), "the last"));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(1), "the last", false)));
   EXPECT_TRUE(far_comm_.Hears("failed: the last;"));
 }
 

@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/health/health_peer.h"
-#include "net_socket/health/wait_news.h"
+#include "net_socket/health/verdict.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
@@ -40,16 +40,16 @@ TEST_F(HealthTest, TheEndsKnowEachOthersNameAndWhatTheyWaitFor) {
   Deadline deadline;
   while (near_->waits().peer_name().empty() || far_->waits().peer_name().empty()) ASSERT_TRUE(deadline.Yield());
   EXPECT_EQ(ThisProcessName(), near_->waits().peer_name());
-  EXPECT_TRUE(near_->waits().Send(Id(1), "for you"));
+  EXPECT_TRUE(near_->socket().SayNow(WaitsNotice(Id(1), "for you")));
   EXPECT_TRUE(far_comm_.Hears("waits: for you")) << far_comm_.Text();
   // Nobody is there to hear it, and nothing else is lost by it.
-  EXPECT_TRUE(near_->waits().Send(Id(2), "for nobody"));
+  EXPECT_TRUE(near_->socket().SayNow(WaitsNotice(Id(2), "for nobody")));
   const int64_t told_ns = MonotonicNanos();
-  EXPECT_TRUE(far_->waits().Send(Id(1), "for me"));
+  EXPECT_TRUE(far_->socket().SayNow(WaitsNotice(Id(1), "for me")));
   EXPECT_TRUE(near_comm_.Hears("waits: for me")) << near_comm_.Text();
   EXPECT_GE(near_->socket().heard_ns(), told_ns);
   reactor_.RunSync([&] { near_->CloseInLoop(); });
-  EXPECT_FALSE(near_->waits().Send(Id(1), "too late")) << "a question that was never sent";
+  EXPECT_FALSE(near_->socket().SayNow(WaitsNotice(Id(1), "too late"))) << "a question that was never sent";
 }
 
 // A process that does not know the connection, or expects it only, is there nevertheless, and says so once.
@@ -64,52 +64,52 @@ TEST_F(HealthTest, AQuestionForNobodyIsAnswered) {
   WaitNews answer;
   answer.who = ThisProcessName();
   const std::string heard = "waits: " + EncodeNews(answer) + ";";
-  EXPECT_TRUE(near_->waits().Send(Id(2), EncodeNews(question)));
+  EXPECT_TRUE(near_->socket().SayNow(WaitsNotice(Id(2), EncodeNews(question))));
   EXPECT_TRUE(near_comm_.Hears(heard));
-  EXPECT_TRUE(near_->waits().Send(Id(3), EncodeNews(question)));
+  EXPECT_TRUE(near_->socket().SayNow(WaitsNotice(Id(3), EncodeNews(question))));
   EXPECT_TRUE(near_comm_.Hears(heard + heard));
   EXPECT_EQ("", far_comm_.Text());
   reactor_.RunSync([&] { far_->LeaveInLoop(Id(3)); });
 }
 
 TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
-  near_->members().NotifyLeft(Id(2));
-  near_->members().NotifyLeft(Id(1));
+  near_->socket().Say(LeftNotice(Id(2), {}), true);
+  near_->socket().Say(LeftNotice(Id(1), {}), true);
   EXPECT_TRUE(far_comm_.Hears("left;"));
   EXPECT_EQ("left;", far_comm_.Text());
 }
 
 TEST_F(HealthTest, AReceiverThatLeavesSaysHowFarItCame) {
-  near_->members().NotifyLeft(Id(1), {uint64_t{5} << 40, 0, 17});
+  near_->socket().Say(LeftNotice(Id(1), {uint64_t{5} << 40, 0, 17}), true);
   EXPECT_TRUE(far_comm_.Hears("left at 5497558138880,0,17;"));
 }
 
 TEST_F(HealthTest, ANoticeReachesItsConnectionOnly) {
-  EXPECT_TRUE(near_->members().Notify(Id(2), "not you"));
-  EXPECT_TRUE(near_->members().Notify(Id(1), "you"));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(2), "not you", false)));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(1), "you", false)));
   EXPECT_TRUE(far_comm_.Hears("failed: you;"));
   EXPECT_EQ("failed: you;", far_comm_.Text());
-  EXPECT_TRUE(far_->members().Notify(Id(1), "me too"));
+  EXPECT_TRUE(far_->socket().Say(FailureNotice(Id(1), "me too", false)));
   EXPECT_TRUE(near_comm_.Hears("failed: me too;"));
 }
 
 TEST_F(HealthTest, APartingIsNoFailure) {
-  EXPECT_TRUE(near_->members().Notify(Id(1), "it went", true));
-  EXPECT_TRUE(near_->members().Notify(Id(1), "it broke"));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(1), "it went", true)));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(1), "it broke", false)));
   EXPECT_TRUE(far_comm_.Hears("failed: it broke;"));
   EXPECT_EQ("parted: it went;failed: it broke;", far_comm_.Text());
 }
 
 TEST_F(HealthTest, ManyNoticesArriveThroughASmallSocket) {
   const std::string cause(kCauseBytesMax, 'x');
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(near_->members().Notify(Id(2), cause));
-  EXPECT_TRUE(near_->members().Notify(Id(1), "last"));
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(2), cause, false)));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(1), "last", false)));
   EXPECT_TRUE(far_comm_.Hears("failed: last;"));
 }
 
 TEST_F(HealthTest, ACutLinkIsNotTouched) {
   far_comm_.Cut();
-  EXPECT_TRUE(near_->members().Notify(Id(1), "you"));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(1), "you", false)));
   reactor_.RunSync([&] { far_->Poll(); });
   EXPECT_EQ("", far_comm_.Text());
 }
@@ -122,7 +122,7 @@ TEST_F(HealthTest, TheLastOneOutSaysBye) {
   EXPECT_TRUE(gone);
   EXPECT_EQ("", far_comm_.Text()) << "an orderly end is no news";
   EXPECT_FALSE(far_->socket().PeerVanished());
-  EXPECT_FALSE(near_->members().Notify(Id(1), "too late"));
+  EXPECT_FALSE(near_->socket().Say(FailureNotice(Id(1), "too late", false)));
 }
 
 TEST_F(HealthTest, AnotherUserKeepsItOpen) {
@@ -131,7 +131,7 @@ TEST_F(HealthTest, AnotherUserKeepsItOpen) {
     EXPECT_EQ(near_, again);
     near_->LeaveInLoop(Id(1));
   });
-  EXPECT_TRUE(near_->members().Notify(Id(1), "still here"));
+  EXPECT_TRUE(near_->socket().Say(FailureNotice(Id(1), "still here", false)));
   EXPECT_TRUE(far_comm_.Hears("still here"));
 }
 
@@ -201,7 +201,7 @@ TEST_F(HealthEndTest, AResetAfterAByeIsADeath) {
 }
 
 TEST_F(HealthEndTest, AResetAfterAByeThatAnswersAWordOfClosingIsAnEnd) {
-  far_->members().NotifyLeft(Id(4));
+  far_->socket().Say(LeftNotice(Id(4), {}), true);
   const std::string bye = Record(FrameKind::kBye, "");
   ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());

@@ -35,7 +35,6 @@ struct Case {
   StallEvidence evidence;
   WaitNews news;
   Case() {
-    evidence.stalled_ms = 10000;
     evidence.lanes = {Lane(0, false), Lane(1, false)};
     evidence.speaks = evidence.heard_now = true;
     evidence.self = kSelf;
@@ -82,7 +81,7 @@ TEST(VerdictTest, AProcessThatIsLateOrStoppedIsNamed) {
       {"an answer is on its way", [](Case* c) { c->evidence.unanswered_ms = 300; }, Cause::kPeerLate, kThere, false},
       {"a stopped peer with a closed window",
        [](Case* c) {
-         c->evidence.sends = c->evidence.lanes[0].window_closed = true;
+         c->evidence.sends = true;
          c->evidence.unanswered_ms = 3000;
        },
        Cause::kProcessStopped, kThere},
@@ -258,7 +257,7 @@ TEST(VerdictTest, SocketsThatMoveNothingAreNamedByWhatTheyHaveInCommon) {
        },
        Cause::kFlowsReset, kBetween},
   });
-  EXPECT_EQ(Cause::kNone, JudgeStuck({Stuck::kNone, kHere, kThere}).cause);
+  EXPECT_EQ(Cause::kNone, JudgeStuck(Stuck::kNone, kHere, kThere).cause);
   FailureEvidence failure;
   failure.stuck = Stuck::kSilent;
   EXPECT_EQ(Cause::kPathLosesLarge, JudgeFailure(failure).cause);
@@ -317,11 +316,11 @@ TEST(VerdictTest, AFailureHasTheCauseThatItsEvidenceSays) {
 }
 
 TEST(VerdictTest, LossesAreNamedBeforeSlowness) {
-  EXPECT_EQ(Cause::kNone, JudgePace({100000, 20, false, kHere, kThere}).cause);
-  EXPECT_EQ(Cause::kNone, JudgePace({100, 5, false, kHere, kThere}).cause);
-  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000, false, kHere, kThere}).cause);
-  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000, true, kHere, kThere}).cause);
-  EXPECT_EQ(Cause::kPathSlow, JudgePace({100000, 20, true, kHere, kThere}).cause);
+  EXPECT_EQ(Cause::kNone, JudgePace({100000, 20}, false, kHere, kThere).cause);
+  EXPECT_EQ(Cause::kNone, JudgePace({100, 5}, false, kHere, kThere).cause);
+  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000}, false, kHere, kThere).cause);
+  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000}, true, kHere, kThere).cause);
+  EXPECT_EQ(Cause::kPathSlow, JudgePace({100000, 20}, true, kHere, kThere).cause);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // What the round trips of lanes that were just opened say of the path.
-#include "net_socket/pilot/queue_probe.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "net_socket/pilot/explore_trial.h"
 
 namespace tcpx {
 namespace {

@@ -1,16 +1,10 @@
-#include "net_socket/pilot/piloted_lanes.h"
+#include "net_socket/pilot/lane_policy.h"
 
 #include <iterator>
-#include <utility>
 
 #include "common/clock.h"
 
 namespace tcpx {
-
-PilotedLanes::PilotedLanes(const Settings& settings)
-    : piloted_(settings.piloted), states_(static_cast<size_t>(settings.lanes_max), State::kNone) {
-  std::fill_n(states_.begin(), settings.lanes, State::kCarries);
-}
 
 PilotedLanes::Lanes PilotedLanes::Those(State wanted) const {
   Lanes found;
@@ -18,10 +12,6 @@ PilotedLanes::Lanes PilotedLanes::Those(State wanted) const {
     if (states_[i] == wanted) found.push_back(static_cast<int>(i));
   }
   return found;
-}
-
-void PilotedLanes::Set(const Lanes& lanes, State state) {
-  for (int lane : lanes) Set(lane, state);
 }
 
 void PilotedLanes::Order(LaneOrder::Kind kind, int lane) {
@@ -43,20 +33,6 @@ PilotedLanes::Lanes PilotedLanes::Open(int wanted, int least) {
   return opened;
 }
 
-void PilotedLanes::Move(int lane) {
-  if (!piloted_ || dials() <= 0) return;
-  --dials_;
-  Order(LaneOrder::Kind::kMove, lane);
-}
-
-void PilotedLanes::Drop(int lane) {
-  if (piloted_) {
-    Order(LaneOrder::Kind::kClose, lane);
-  } else {
-    Set(lane, State::kPaused);
-  }
-}
-
 bool PilotedLanes::KeepOne() {
   if (carrying() > 0) return false;
   for (const State paused : {State::kLame, State::kPaused}) Set(Those(paused), State::kCarries);
@@ -70,8 +46,6 @@ bool PilotedLanes::KeepOne() {
   return true;
 }
 
-std::vector<LaneOrder> PilotedLanes::TakeOrders() { return std::exchange(orders_, {}); }
-
 void PilotedLanes::Pass(int64_t now_ns) {
   const double minutes = static_cast<double>(now_ns - passed_ns_) / (60.0 * kSecond);
   dials_ = std::min<double>(tuning::kDialsAtOnce, dials_ + tuning::kDialsEachMinute * minutes);
@@ -83,14 +57,6 @@ PilotedLanes::State PilotedLanes::Opened(int lane) {
   if (before == State::kOpening) Set(lane, State::kCarries);
   if (before == State::kNone) Drop(lane);  // Too late.
   return before;
-}
-
-void PilotedLanes::Refused(int lane) {
-  if (state(lane) == State::kOpening) Set(lane, State::kNone);
-}
-
-void PilotedLanes::Closed(int lane) {
-  if (state(lane) == State::kClosing) Set(lane, State::kNone);
 }
 
 }  // namespace tcpx
