@@ -15,6 +15,11 @@
 namespace tcpx {
 namespace {
 
+ConnectionSetup OfEnd(Direction direction, ConnectionSetup setup) {
+  setup.direction = direction;
+  return setup;
+}
+
 absl::Status CheckAllSealed(const ConnectionSetup& setup) {
   for (const LaneSocket& lane : setup.lanes) {
     if (!lane.fd.valid()) continue;
@@ -27,23 +32,19 @@ absl::Status CheckAllSealed(const ConnectionSetup& setup) {
 }  // namespace
 
 Comm::Comm(ConnectionSetup setup, Direction direction)
-    : setup_(std::move(setup)),
+    : setup_(OfEnd(direction, std::move(setup))),
       sealed_(CheckAllSealed(setup_)),
-      direction_(direction),
-      healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, tie_.To<LaneHealing::Owner>(this))
-                            : nullptr),
-      failure_(&setup_, direction, this, tie_, healing_.get()),
-      regions_(&setup_, direction),
+      failure_(&setup_, this, tie_),
+      regions_(&setup_),
       progress_(&setup_, this, &failure_),
-      numbers_(&setup_, direction, this, healing_.get(), &failure_, &progress_),
-      sockets_(&setup_, direction, tie_, this, healing_.get(), &failure_, &mutex_),
-      news_(&setup_, tie_, this, healing_.get(), &sockets_, &failure_, &progress_) {}
+      numbers_(&setup_, this, &failure_, &progress_),
+      sockets_(&setup_, this, tie_, &failure_, &mutex_),
+      news_(&setup_, this, tie_, &failure_, &sockets_, &progress_) {}
 
 // Before anybody has the comm, and so anything to send.
-void Comm::Begin(EndLanes* lanes, int transfers_max) {
+void Comm::Begin(int transfers_max) {
   transfers_max_ = transfers_max;
-  sockets_.Serve(lanes);
-  numbers_.Join(lanes, tie_);
+  numbers_.Join(tie_);
   if (!sealed_.ok()) failure_.FailFound(sealed_, kNoLane);
 }
 
@@ -56,7 +57,7 @@ void Comm::WatchInLoop() {
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(tie_.To<FailureGroup::Member>(this));
   // A receiver says nothing but credits.
-  if (healing_ == nullptr || (!sends() && setup_.max_receives == 1)) return;
+  if (!setup_.heals || (!sends() && setup_.max_receives == 1)) return;
   setup_.runtime->silences.JoinInLoop(setup_.activity, tuning::kLookNs, [self = tie_.To(this)](int64_t now_ns) {
     return self.Ask(Watchdog::Next::kOver, [now_ns](Comm* comm) { return comm->LooksForSilentLanes(now_ns); });
   });
@@ -64,7 +65,7 @@ void Comm::WatchInLoop() {
 
 Watchdog::Next Comm::LooksForSilentLanes(int64_t now_ns) {
   if (!LooksForSilence(now_ns)) return Watchdog::Next::kOver;
-  const bool idle = FlightNow().messages == 0 && !healing_->lanes().AnyLost() && !progress_.AnyQueued();
+  const bool idle = FlightNow().messages == 0 && !healing().lanes().AnyLost() && !progress_.AnyQueued();
   return idle ? Watchdog::Next::kIdle : Watchdog::Next::kLook;
 }
 
@@ -87,7 +88,7 @@ void Comm::RecordEvents() {
   settings.sink = setup_.communicator->profiler.load(std::memory_order_acquire);
   if (settings.sink == nullptr) return;
   settings.updates = setup_.communicator->profiler_updates;
-  settings.receive = direction_ == Direction::kReceive;
+  settings.receive = !sends();
   settings.transfers = transfers_max_;
   MutexLock lock(mutex_);
   for (const LaneSocket& lane : setup_.lanes) settings.fds.push_back(lane.fd.get());
@@ -107,22 +108,16 @@ absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, Mem
   auto region = regions_.Make(data, bytes, type);
   if (!region.ok()) return region.status();
   MutexLock lock(mutex_);
-  if ((*region)->gpu != nullptr) {
-    absl::Status status = StageThrough((*region)->gpu);
-    if (!status.ok()) return status;
+  GpuPool* const pool = (*region)->gpu;
+  if (pool != nullptr && pool != staging_) {
+    if (staging_ != nullptr) return absl::InvalidArgumentError("regMr: a connection serves the memory of one GPU");
+    auto slots = GpuAllowance::Open(pool);
+    if (!slots.ok()) return slots.status();
+    OpenStaging(*std::move(slots));
+    staging_ = pool;
+    numbers_.NoteGpu(pool->place().device);
   }
   return regions_.Add(*std::move(region));
-}
-
-absl::Status Comm::StageThrough(GpuPool* pool) {
-  if (staging_ == pool) return absl::OkStatus();
-  if (staging_ != nullptr) return absl::InvalidArgumentError("regMr: a connection serves the memory of one GPU");
-  auto slots = GpuAllowance::Open(pool);
-  if (!slots.ok()) return slots.status();
-  OpenStaging(*std::move(slots));
-  staging_ = pool;
-  numbers_.NoteGpu(pool->place().device);
-  return absl::OkStatus();
 }
 
 // NCCL frees the buffer after this and closes the comm only later, perhaps with requests outstanding (2.12 to 2.30).
@@ -137,22 +132,24 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
         Noise::kParting);
   }
   // A lane may be in the middle of Fail: failed() alone would come too late.
-  if ((in_flight || failed()) && healing_ != nullptr) healing_->lanes().End();
-  if (in_flight || failed()) Quiesce();
+  if (in_flight || failed()) {
+    healing().lanes().End();
+    Quiesce();
+  }
   regions_.Remove(region);
 }
 
 // Messages that were done when they were copied must not die with the copies.
 void Comm::AwaitLanes() {
   const int64_t until_ns = MonotonicNanos() + setup_.runtime->options.linger_ns;
-  for (; MonotonicNanos() < until_ns && healing_->heals(); usleep(200)) {
+  for (; MonotonicNanos() < until_ns && healing().heals(); usleep(200)) {
     MutexLock lock(mutex_);
     if (failed() || InFlight(nullptr) || MayClose()) return;
   }
 }
 
 void Comm::Close() {
-  if (healing_ != nullptr) AwaitLanes();
+  AwaitLanes();
   MutexLock lock(mutex_);
   if (!InFlight(nullptr)) failure_.FailNow();
   const bool orderly = !failed() && !InFlight(nullptr);
@@ -162,9 +159,9 @@ void Comm::Close() {
     if (setup_.communicator->has_finalize && !setup_.fails_alone())
       setup_.communicator->aborted.store(true, std::memory_order_relaxed);
   }
-  if (healing_ != nullptr) healing_->lanes().End();
+  healing().lanes().End();
   Quiesce();
-  if (healing_ != nullptr) {
+  if (setup_.heals) {
     const std::vector<uint64_t> taken = orderly ? TakenByLane() : std::vector<uint64_t>();
     (void)setup_.health->socket().Say(LeftNotice(setup_.connection_id, taken), /*may_go_unread=*/true);
   }

@@ -34,11 +34,7 @@ namespace tcpx {
 
 class GpuAllowance;
 
-class Comm : protected ConnectionEnd,
-             protected LaneSockets::Owner,
-             protected PeerNews::Owner,
-             private FailureGroup::Member,
-             private LaneHealing::Owner {
+class Comm : protected ConnectionEnd, private FailureGroup::Member {
  public:
   virtual ~Comm() = default;
 
@@ -59,7 +55,7 @@ class Comm : protected ConnectionEnd,
     if (setup_.apart != nullptr) setup_.apart->store(false, std::memory_order_release);
   }
   bool failed() const { return failure_.failed(); }
-  bool sends() const { return direction_ == Direction::kSend; }
+  bool sends() const { return setup_.sends(); }
   // By which others bring sockets for its lanes, until it is closed.
   Link<SocketTaker> taker() { return tie_.To<SocketTaker>(&sockets_); }
   Link<HealthUser> health_user() { return tie_.To<HealthUser>(&news_); }
@@ -82,17 +78,19 @@ class Comm : protected ConnectionEnd,
   virtual void StopWatching() TCPX_REQUIRES(mutex_) = 0;
   // GPU memory is about to be registered for the first time: from now on messages may be staged.
   virtual void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) = 0;
+  // Looks for lanes that the network swallows, and has others tried in addition; false: never again. In the reactor.
+  virtual bool LooksForSilence(int64_t now_ns) = 0;
   // How much of each lane's stream this end has taken, once no thread moves the lanes; empty: it does not receive.
   virtual std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) = 0;
   // For an orderly close: true once nothing is left that only the lanes' stores hold.
   virtual bool MayClose() TCPX_REQUIRES(mutex_) = 0;
   // Once the lanes are there, by their owner's constructor. Fails where one is not sealed that must be.
   // `transfers_max`: most messages that are posted and not over at once.
-  void Begin(EndLanes* lanes, int transfers_max);
+  void Begin(int transfers_max);
 
   ConnectionSetup& setup() { return setup_; }
   const ConnectionSetup& setup() const { return setup_; }
-  LaneHealing* healing() const { return healing_.get(); }  // null: its lanes don't heal
+  LaneHealing& healing() { return failure_.healing(); }
   ConnectionFailure& failure() { return failure_; }
 
  private:
@@ -102,12 +100,10 @@ class Comm : protected ConnectionEnd,
   Watchdog::Next LooksForSilentLanes(int64_t now_ns);
   void LaneOpened(int lane) override;
   void AwaitLanes();
-  absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();
 
   ConnectionSetup setup_;
   const absl::Status sealed_;  // of all sockets that it was made with
-  const Direction direction_;
   std::atomic<bool> logged_misuse_{false};
   int transfers_max_ = 0;
 
@@ -116,7 +112,6 @@ class Comm : protected ConnectionEnd,
   Tie tie_;
 
  private:
-  const std::unique_ptr<LaneHealing> healing_;
   ConnectionFailure failure_;
   RegisteredRegions regions_;                           // but for Make under mutex_
   GpuPool* staging_ TCPX_GUARDED_BY(mutex_) = nullptr;  // that messages are staged through

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/log.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/end_lanes.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/tuning.h"
 #include "net_socket/message/failure_kind.h"
@@ -27,10 +28,6 @@ bool MayLog(const Runtime& runtime, const absl::Status& status, std::string* lin
 }
 
 }  // namespace
-
-Trouble ConnectionFailure::TroubleOf(absl::string_view what, int lane) const {
-  return {setup_, lanes(), DirectionName(direction_), lane, what, end_->FlightNow()};
-}
 
 void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
   FailureGroup* const group = setup_->group();
@@ -104,15 +101,15 @@ void ConnectionFailure::FailFound(absl::Status status, int lane) {
 }
 
 Arbiter::Finding ConnectionFailure::LookAtLane(int lane, int64_t now_ns) {
-  const Arbiter::Finding finding = healing_->LookAt(lane, now_ns);
-  const auto warning = healing_->Judge([now_ns](Arbiter* arbiter) { return arbiter->Warns(now_ns); });
+  const Arbiter::Finding finding = healing_.LookAt(lane, now_ns);
+  const auto warning = healing_.Judge([now_ns](Arbiter* arbiter) { return arbiter->Warns(now_ns); });
   if (warning.lane >= 0) WarnOf(warning);
   if (finding == Arbiter::Finding::kStuck) FailStuck(lane);
   return finding;
 }
 
 void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
-  const Stuck stuck = healing_->Judge([&](Arbiter* arbiter) { return arbiter->stuck(warning.lane); });
+  const Stuck stuck = healing_.Judge([&](Arbiter* arbiter) { return arbiter->stuck(warning.lane); });
   const std::string verdict = VerdictPrefix(JudgeStuck(stuck, ThisProcessName(), PeerName(*setup_)));
   const char* what =
       "the lane gets one socket after the other, and none lasts; the plugin keeps trying, ever more slowly";
@@ -130,14 +127,14 @@ void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
 }
 
 void ConnectionFailure::FailStuck(int lane) {
-  const Stuck stuck = healing_->Judge([lane](Arbiter* arbiter) { return arbiter->stuck(lane); });
+  const Stuck stuck = healing_.Judge([lane](Arbiter* arbiter) { return arbiter->stuck(lane); });
   FailureKind kind = FailureKind::kSilence;
   if (stuck == Stuck::kSilent) kind = FailureKind::kLarge;
   if (stuck == Stuck::kReset) kind = FailureKind::kResets;
   const std::string timeout = absl::StrFormat("%.1f s (TCPX_PEER_TIMEOUT)",
                                               static_cast<double>(setup_->runtime->options.peer_timeout_ns) * 1e-9);
   const std::string text =
-      healing_->lanes().lost(lane)
+      healing_.lanes().lost(lane)
           ? absl::StrCat("requests wait for the lane, and it has found no other socket for ", timeout,
                          ": new connections between the two addresses fail")
           : absl::StrCat("the lane has had something to send, and has moved no byte by any socket for ", timeout,
@@ -152,7 +149,7 @@ void ConnectionFailure::FailWithPeer(const std::string& cause) {
 }
 
 bool ConnectionFailure::Explained() const {
-  if (failed() || peer_left() || !PeerParted().empty() || ProcessGone(*setup_, lanes())) return true;
+  if (failed() || peer_left() || !PeerParted().empty() || ProcessGone(healing_)) return true;
   const FailureGroup* const group = setup_->group();
   if (group != nullptr && !group->cause().empty()) return true;
   MutexLock lock(mutex_);
@@ -178,14 +175,14 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   std::string what(status.message());
   // A failure that follows from another one gets no verdict: nobody reads it, and there may be thousands.
   const bool first_here = group == nullptr || group->cause().empty();
-  if (cause.empty() && noise == Noise::kWarn && first_here) verdict_ = VerdictOfFailure(*setup_, lanes(), status, lane);
+  if (cause.empty() && noise == Noise::kWarn && first_here) verdict_ = VerdictOfFailure(healing_, status, lane);
   // Only its text comes from another rank.
   if (verdict_.cause == Cause::kNone && KindOf(status) == FailureKind::kReported) {
     verdict_ = VerdictIn(what);
   } else {
     what = VerdictPrefix(verdict_) + what;
   }
-  if (cause.empty()) cause = CauseLine(TroubleOf(what, lane));
+  if (cause.empty()) cause = CauseLine(healing_, what, lane);
   const bool first = JoinFailure(group, &cause, &noise);
   line_ = Report(what, lane);
   if (noise == Noise::kWarn && !MayLog(*setup_->runtime, status, &line_)) noise = Noise::kQuiet;
@@ -201,7 +198,7 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   if ((!notified || parting) && setup_->heals) {
     (void)setup_->health->socket().Say(LeftNotice(setup_->connection_id, {}), /*may_go_unread=*/true);
   }
-  if (!notified || parting) end_->TellPeer(status);
+  if (!notified || parting) end_->lanes()->TellPeer(status.message());
   peer_notified_.store(true, std::memory_order_release);
   if (first) group->Spread(&setup_->runtime->reactor);
 }

@@ -42,29 +42,26 @@ enum class Noise { kWarn, kQuiet, kParting, kSilent };
 
 class ConnectionFailure final : public LaneOwner {
  public:
-  // `tie`: the connection's own: until it is cut housekeeping asks MayFailInLoop. `healing`: null where lanes get no
-  // other sockets.
-  ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end, const Tie& tie,
-                    LaneHealing* healing = nullptr)
-      : setup_(setup), direction_(direction), end_(end), self_(tie.To(this)), healing_(healing) {}
+  // `tie`: the connection's own: until it is cut housekeeping asks MayFailInLoop.
+  ConnectionFailure(const ConnectionSetup* setup, ConnectionEnd* end, const Tie& tie)
+      : setup_(setup), end_(end), self_(tie.To(this)), healing_(setup, tie.To(end)) {}
 
   // Asks the health socket first why a lane has ended, and where it does not say so yet the connection is failing until
   // it does. Not with a link held.
   void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
   void FailLane(absl::Status status, int lane) override { Fail(std::move(status), lane); }
   bool LoseLane(const absl::Status& status, int lane) override {
-    return healing_ != nullptr && !failed() && healing_->Lose(status, lane);
+    return !failed() && healing_.Lose(status, lane);
   }
-  void LaneBack(int lane) override { healing_->lanes().Back(lane); }
-  bool CloseLane(int lane) override { return healing_ != nullptr && healing_->lanes().Close(lane, MonotonicNanos()); }
-  bool heals() const override { return healing_ != nullptr && healing_->heals(); }
-  bool peer_left() const override { return healing_ != nullptr && healing_->lanes().peer_left(); }
+  void LaneBack(int lane) override { healing_.lanes().Back(lane); }
+  bool CloseLane(int lane) override { return healing_.lanes().Close(lane, MonotonicNanos()); }
+  bool heals() const override { return healing_.heals(); }
+  bool peer_left() const override { return healing_.lanes().peer_left(); }
   // Looks at a lane that heals, in the reactor. If none of its sockets moves a byte, that is reported, and in time the
   // connection fails.
   Arbiter::Finding LookAtLane(int lane, int64_t now_ns);
-  // Null: no lane gets another socket.
-  LaneHealing* healing() const { return healing_; }
-  const LaneTable* lanes() const { return healing_ == nullptr ? nullptr : &healing_->lanes(); }
+  LaneHealing& healing() { return healing_; }
+  const LaneHealing& healing() const { return healing_; }
   // What housekeeping has found, or heard. Where it is failing, that is a reason, and what was found first is reported.
   void FailFound(absl::Status status, int lane);
   // The reason is known, or has not come in time: a connection that is failing now fails.
@@ -84,7 +81,6 @@ class ConnectionFailure final : public LaneOwner {
   // For a connection that has failed: its line in the log, and the verdict in that.
   const std::string& line() const { return line_; }
   const Verdict& verdict() const { return verdict_; }
-  Direction direction() const { return direction_; }
 
   // The first failure; OK before.
   absl::Status status() const {
@@ -99,7 +95,9 @@ class ConnectionFailure final : public LaneOwner {
   void MoveToClosed() { MoveTo(ConnectionState::kClosed); }
 
   // One line for the log.
-  std::string Report(absl::string_view what, int lane) const { return ReportLine(TroubleOf(what, lane)); }
+  std::string Report(absl::string_view what, int lane) const {
+    return ReportLine(healing_, what, lane, end_->FlightNow());
+  }
 
  private:
   // What a lane was found to have ended with, while its reason is not known.
@@ -125,13 +123,11 @@ class ConnectionFailure final : public LaneOwner {
   // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise
   // quiet.
   static bool JoinFailure(FailureGroup* group, std::string* cause, Noise* noise);
-  Trouble TroubleOf(absl::string_view what, int lane) const;
 
   const ConnectionSetup* const setup_;
-  const Direction direction_;
   ConnectionEnd* const end_;
   const Link<ConnectionFailure> self_;
-  LaneHealing* const healing_;
+  LaneHealing healing_;
   std::atomic<bool> peer_notified_{false};
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);

@@ -11,7 +11,7 @@
 
 #include "common/fd.h"
 #include "net_socket/comm/communicator.h"
-#include "net_socket/comm/lane_table.h"
+#include "net_socket/comm/connection_end.h"
 #include "net_socket/health/health_peer.h"
 #include "net_socket/health/watchdog.h"
 #include "net_socket/nic/lane_plan.h"
@@ -35,6 +35,7 @@ struct LaneSocket {
 struct ConnectionSetup {
   Runtime* runtime = nullptr;
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();  // never null
+  Direction direction = Direction::kSend;  // its comm's
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
   // By lane index; the profile of lane 0 is the connection's. Where `piloted` there is a place for each lane that may
@@ -54,6 +55,7 @@ struct ConnectionSetup {
   // to others, or in the log.
   std::unique_ptr<std::atomic<bool>> apart;
 
+  bool sends() const { return direction == Direction::kSend; }
   bool fails_alone() const { return apart != nullptr && apart->load(std::memory_order_acquire); }
   // Null: a failure stays with the connection.
   FailureGroup* group() const { return fails_alone() ? nullptr : communicator->group.get(); }
@@ -63,16 +65,6 @@ struct ConnectionSetup {
   const PathProfile& path() const { return lanes[0].profile; }
   // Lanes that it may have: some may be without a socket until they are opened (`piloted`).
   int lane_count() const { return static_cast<int>(lanes.size()); }
-  // Whether the lane has, or had, a socket. From any thread: true exactly when its fd, local and peer are constant.
-  // `table`: of its end, here and below; null where lanes get no other sockets.
-  bool made(int lane, const LaneTable* table) const {
-    return table == nullptr ? lane_fd(lane) >= 0 : table->made(lane);
-  }
-  int CountLanes(const LaneTable* table) const {
-    int count = 0;
-    for (int lane = 0; lane < lane_count(); ++lane) count += made(lane, table) ? 1 : 0;
-    return count;
-  }
 };
 
 }  // namespace tcpx

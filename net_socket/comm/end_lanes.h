@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/engine/progress_pool.h"
+#include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/counts.h"
 #include "net_socket/message/lane_owner.h"
 
@@ -23,8 +25,7 @@ namespace tcpx {
 class EndLanes {
  public:
   // What a progress thread moves; null: the calling thread moves the lane. In the reactor.
-  PoolLane* pool_lane(int lane) const { return lane == 0 || caller_driven_ ? nullptr : Mover(lane); }
-  bool caller_driven() const { return caller_driven_; }
+  virtual PoolLane* pool_lane(int lane) const = 0;
   // Makes what moves a bulk lane that has its first socket. Under the comm's mutex.
   virtual void Make(int lane) = 0;
   // Gives a lane that the calling thread moves another socket. Not OK: it can't have it. The same.
@@ -35,15 +36,18 @@ class EndLanes {
   virtual int64_t pace(int lane) const = 0;
   // The lane has read what nobody has passed on: it lies here as what the kernel has. From any thread.
   virtual bool holds(int lane) const = 0;
+  // The same, of a message without a receive: it waits for that, or for what the peer has left out.
+  virtual bool parked(int lane) const = 0;
+  // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
+  virtual bool AnyEnded() const = 0;
+  // The pace of the lanes that carry bulk messages, by lane index from 1 on; empty where there is none to compare. From
+  // any thread.
+  virtual std::vector<LanePace> Paces() const = 0;
+  // Lets the peer learn of a failure at once. From any thread.
+  virtual void TellPeer(absl::string_view why) = 0;
 
  protected:
-  explicit EndLanes(bool caller_driven) : caller_driven_(caller_driven) {}
   ~EndLanes() = default;
-  // What moves a bulk lane; null: the lane never had a socket.
-  virtual PoolLane* Mover(int lane) const = 0;
-
- private:
-  const bool caller_driven_;  // there is no progress pool
 };
 
 // `Express` is lane 0, which the calling thread moves; a `Bulk` moves each other lane, in the progress pool or, without
@@ -51,6 +55,8 @@ class EndLanes {
 template <typename Express, typename Bulk, typename Stream>
 class LanesOf : public EndLanes {
  public:
+  // There is no progress pool.
+  bool caller_driven() const { return caller_driven_; }
   Express& express() { return express_; }
   const Express& express() const { return express_; }
   // Null, here and below: the lane never had a socket.
@@ -59,6 +65,7 @@ class LanesOf : public EndLanes {
     if (lane == 0) return &express_.stream();
     return bulk(lane) == nullptr ? nullptr : &bulk(lane)->stream();
   }
+  PoolLane* pool_lane(int lane) const override { return lane == 0 || caller_driven_ ? nullptr : bulk(lane); }
   const LaneCounts* counts(int lane) const override {
     return stream(lane) == nullptr ? nullptr : &stream(lane)->counts();
   }
@@ -73,25 +80,23 @@ class LanesOf : public EndLanes {
   // `express`: what lane 0 is made of, after its owner.
   template <typename... Args>
   LanesOf(ConnectionSetup* setup, LaneOwner* owner, Args&&... express)
-      : EndLanes(setup->runtime->pool == nullptr),
-        setup_(setup),
+      : setup_(setup),
         owner_(owner),
+        caller_driven_(setup->runtime->pool == nullptr),
         express_(owner, std::forward<Args>(express)...),
         bulk_(static_cast<size_t>(setup->lane_count() - 1)) {}
   ~LanesOf() = default;
   // From here on the lane is moved.
   void Enter(int lane, std::unique_ptr<Bulk> made) {
     bulk_[static_cast<size_t>(lane) - 1] = std::move(made);
-    if (!caller_driven()) setup_->runtime->pool->Attach(bulk(lane), setup_->device);
+    if (!caller_driven_) setup_->runtime->pool->Attach(bulk(lane), setup_->device);
   }
 
   ConnectionSetup* const setup_;
   LaneOwner* const owner_;
+  const bool caller_driven_;
   Express express_;
   std::vector<std::unique_ptr<Bulk>> bulk_;
-
- private:
-  PoolLane* Mover(int lane) const override { return bulk(lane); }
 };
 
 }  // namespace tcpx

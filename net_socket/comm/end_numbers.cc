@@ -20,11 +20,10 @@
 
 namespace tcpx {
 
-void EndNumbers::Join(const EndLanes* lanes, const Tie& tie) {
-  lanes_ = lanes;
+void EndNumbers::Join(const Tie& tie) {
   StatsHub* const hub = setup_->runtime->stats;
   if (hub == nullptr) return;
-  times_ = std::make_unique<TransferTimes>(direction_ == Direction::kReceive, MonotonicNanos());
+  times_ = std::make_unique<TransferTimes>(!setup_->sends(), MonotonicNanos());
   stats_ = hub->Join(tie.To<NumbersSource>(this), [this](ConnectionNumbers* numbers) { Describe(numbers); });
 }
 
@@ -39,8 +38,7 @@ void EndNumbers::NoteCaller() {
 }
 
 CommTally EndNumbers::tally() const {
-  ConnectionCounts counts;
-  if (healing_ != nullptr) counts = healing_->tally();
+  ConnectionCounts counts = failure_->healing().tally();
   if (setup_->redialler != nullptr) counts.dialled = setup_->redialler->dialled();
   counts.slow = progress_->slow_lanes();
   return {messages(), bytes_[0] + bytes_[1], counts};
@@ -68,7 +66,7 @@ void EndNumbers::Describe(ConnectionNumbers* numbers) const {
   numbers->connection = absl::BytesToHexString(
       absl::string_view(reinterpret_cast<const char*>(setup_->connection_id.data()), setup_->connection_id.size() / 2));
   numbers->device = setup_->device;
-  numbers->sends = direction_ == Direction::kSend;
+  numbers->sends = setup_->sends();
   numbers->interfaces = absl::StrJoin(interfaces, "+");
   numbers->peer_host = setup_->lanes[0].peer.HostString();
 }
@@ -131,17 +129,17 @@ void EndNumbers::ReadCounts(ConnectionNumbers* numbers) {
   const bool others = numbers->counts.resumed != before.resumed || numbers->counts.added != before.added;
   for (int i = 0; i < setup_->lane_count(); ++i) {
     LaneNumbers* const lane = &numbers->lanes[static_cast<size_t>(i)];
-    if (others && !absent(i)) NameLane(i, lane);
+    if (others && !table().absent(i)) NameLane(i, lane);
     ReadLane(i, lane);
   }
 }
 
 // A request is under way.
 bool EndNumbers::HasWorkForCaller() const {
-  if (direction_ == Direction::kSend) return setup_->runtime->pool == nullptr;
+  if (setup_->sends()) return setup_->runtime->pool == nullptr;
   for (int i = 0; i < setup_->lane_count(); ++i) {
-    if (absent(i)) continue;
-    if (UnreadBytes(setup_->lane_fd(i)) > 0 || lanes_->holds(i)) return true;
+    if (table().absent(i)) continue;
+    if (UnreadBytes(setup_->lane_fd(i)) > 0 || end_->lanes()->holds(i)) return true;
   }
   return false;
 }
@@ -154,14 +152,14 @@ void EndNumbers::NameLane(int index, LaneNumbers* lane) const {
 }
 
 void EndNumbers::ReadLane(int index, LaneNumbers* lane) const {
-  const LaneCounts* const counts = lanes_->counts(index);
+  const LaneCounts* const counts = end_->lanes()->counts(index);
   if (counts == nullptr) return;
   const uint64_t bytes_before = lane->bytes;
   static_cast<LaneSums&>(*lane) = counts->Now();
-  lane->open = !absent(index);
+  lane->open = !table().absent(index);
   if (lane->open && lane->local.empty()) NameLane(index, lane);  // It was opened just now.
-  lane->pace_bytes_per_second = lane->open ? lanes_->pace(index) : 0;
-  const bool lost = healing_ != nullptr && healing_->lanes().lost(index);
+  lane->pace_bytes_per_second = lane->open ? end_->lanes()->pace(index) : 0;
+  const bool lost = table().lost(index);
   // The kernel has nothing new to tell of a lane that did nothing, nor of one that is closed.
   const bool quiet = lane->read && lane->bytes == bytes_before && lane->tcp.unacked_bytes == 0 && lane->lost == lost;
   lane->lost = lost;

@@ -33,12 +33,12 @@ struct CommTally {
 
 class EndNumbers final : public NumbersSource {
  public:
-  EndNumbers(const ConnectionSetup* setup, Direction direction, const ConnectionEnd* end, const LaneHealing* healing,
-             const ConnectionFailure* failure, const ProgressCheck* progress)
-      : setup_(setup), direction_(direction), end_(end), healing_(healing), failure_(failure), progress_(progress) {}
+  EndNumbers(const ConnectionSetup* setup, ConnectionEnd* end, const ConnectionFailure* failure,
+             const ProgressCheck* progress)
+      : setup_(setup), end_(end), failure_(failure), progress_(progress) {}
 
   // Once the lanes are there.
-  void Join(const EndLanes* lanes, const Tie& tie);
+  void Join(const Tie& tie);
   void Leave();
 
   // Null: nobody asks for statistics.
@@ -80,15 +80,12 @@ class EndNumbers final : public NumbersSource {
   void ReadLane(int index, LaneNumbers* lane) const;
   void NameLane(int index, LaneNumbers* lane) const;
   bool HasWorkForCaller() const;
-  bool absent(int lane) const { return healing_ != nullptr && healing_->lanes().absent(lane); }
+  const LaneTable& table() const { return failure_->healing().lanes(); }
 
   const ConnectionSetup* const setup_;
-  const Direction direction_;
-  const ConnectionEnd* const end_;
-  const LaneHealing* const healing_;  // null: its lanes don't heal
+  ConnectionEnd* const end_;
   const ConnectionFailure* const failure_;
   const ProgressCheck* const progress_;
-  const EndLanes* lanes_ = nullptr;
   std::array<std::atomic<uint64_t>, 2> messages_{};  // express, bulk
   std::array<std::atomic<uint64_t>, 2> bytes_{};
   const void* caller_ = nullptr;

@@ -11,6 +11,7 @@
 #include "common/status.h"
 #include "common/tcp_info.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/lane_healing.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"
 #include "net_socket/health/lane_liveness.h"
@@ -19,16 +20,15 @@
 namespace tcpx {
 namespace {
 
-std::string LaneText(const Trouble& trouble) {
-  const int lanes = trouble.setup->CountLanes(trouble.lanes);
-  int lane = trouble.lane;
+std::string LaneText(const LaneHealing& healing, int lane) {
+  const int lanes = healing.lanes().CountMade();
   if (lanes <= 1) lane = 0;
   if (lane == kNoLane) return absl::StrFormat("all %d lanes", lanes);
   return absl::StrFormat("lane %d of %d", lane, std::max(lanes, 1));
 }
 
-const LaneSocket& SocketOf(const Trouble& trouble) {
-  return trouble.setup->lanes[static_cast<size_t>(std::max(trouble.lane, 0))];
+const LaneSocket& SocketOf(const ConnectionSetup& setup, int lane) {
+  return setup.lanes[static_cast<size_t>(std::max(lane, 0))];
 }
 
 // The same on both ends, so that their logs can be matched.
@@ -42,9 +42,9 @@ bool Established(int fd) {
   return fd >= 0 && ReadTcpInfo(fd, &info) && info.established;
 }
 
-bool AnyEstablished(const ConnectionSetup& setup, const LaneTable* lanes, int but) {
-  for (int lane = 0; lane < setup.lane_count(); ++lane) {
-    if (lane != but && setup.made(lane, lanes) && Established(setup.lane_fd(lane))) return true;
+bool AnyEstablished(const LaneHealing& healing, int but) {
+  for (int lane = 0; lane < healing.setup().lane_count(); ++lane) {
+    if (lane != but && healing.lanes().made(lane) && Established(healing.setup().lane_fd(lane))) return true;
   }
   return false;
 }
@@ -57,32 +57,33 @@ bool HealthHeard(const ConnectionSetup& setup) {
 
 }  // namespace
 
-std::string ReportLine(const Trouble& trouble) {
-  const ConnectionSetup& setup = *trouble.setup;
-  const LaneSocket& socket = SocketOf(trouble);
+std::string ReportLine(const LaneHealing& healing, absl::string_view what, int lane, const Flight& flight) {
+  const ConnectionSetup& setup = healing.setup();
+  const LaneSocket& socket = SocketOf(setup, lane);
   std::string text = absl::StrFormat("comm %x %s device %d %s, %s to %s, connection %s: %s", setup.communicator->id,
-                                     trouble.role, setup.device, LaneText(trouble), socket.local.ToString(),
-                                     socket.peer.ToString(), ShortId(setup), trouble.what);
-  const std::string flight = DescribeFlight(trouble.flight);
-  absl::StrAppend(&text, "; in flight: ", flight.empty() ? "nothing" : flight);
+                                     DirectionName(setup.direction), setup.device, LaneText(healing, lane),
+                                     socket.local.ToString(), socket.peer.ToString(), ShortId(setup), what);
+  const std::string moving = DescribeFlight(flight);
+  absl::StrAppend(&text, "; in flight: ", moving.empty() ? "nothing" : moving);
   LaneTcpInfo info;
   if (ReadLaneTcpInfo(socket.fd.get(), &info)) absl::StrAppend(&text, "; ", DescribeTcpInfo(info));
   return text;
 }
 
-std::string CauseLine(const Trouble& trouble) {
-  const LaneSocket& socket = SocketOf(trouble);
+std::string CauseLine(const LaneHealing& healing, absl::string_view what, int lane) {
+  const ConnectionSetup& setup = healing.setup();
+  const LaneSocket& socket = SocketOf(setup, lane);
   std::string text =
       absl::StrFormat("%s lost %s (%s, device %d, %s): %s", socket.local.ToString(), socket.peer.ToString(),
-                      trouble.role, trouble.setup->device, LaneText(trouble), trouble.what);
+                      DirectionName(setup.direction), setup.device, LaneText(healing, lane), what);
   text.resize(std::min(text.size(), kCauseBytesMax));
   return text;
 }
 
-bool ProcessGone(const ConnectionSetup& setup, const LaneTable* lanes) {
-  if (setup.health == nullptr) return false;
-  return setup.health->socket().PeerVanished() ||
-         (setup.health->socket().WasReset() && !AnyEstablished(setup, lanes, kNoLane));
+bool ProcessGone(const LaneHealing& healing) {
+  HealthPeer* const health = healing.setup().health.get();
+  if (health == nullptr) return false;
+  return health->socket().PeerVanished() || (health->socket().WasReset() && !AnyEstablished(healing, kNoLane));
 }
 
 std::string PeerName(const ConnectionSetup& setup) {
@@ -90,9 +91,10 @@ std::string PeerName(const ConnectionSetup& setup) {
   return name.empty() ? setup.lanes[0].peer.HostString() : name;
 }
 
-std::string DownInterface(const ConnectionSetup& setup, const LaneTable* lanes) {
+std::string DownInterface(const LaneHealing& healing) {
+  const ConnectionSetup& setup = healing.setup();
   for (int lane = 0; lane < setup.lane_count(); ++lane) {
-    if (!setup.made(lane, lanes)) continue;
+    if (!healing.lanes().made(lane)) continue;
     const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;
     std::string down = setup.runtime->interfaces->Down(local, MonotonicNanos());
     if (!down.empty()) return down;
@@ -100,20 +102,20 @@ std::string DownInterface(const ConnectionSetup& setup, const LaneTable* lanes) 
   return "";
 }
 
-Verdict VerdictOfFailure(const ConnectionSetup& setup, const LaneTable* lanes, const absl::Status& status, int lane) {
+Verdict VerdictOfFailure(const LaneHealing& healing, const absl::Status& status, int lane) {
   FailureEvidence evidence;
   if (!absl::IsUnavailable(status)) return {};  // A shortage or a misuse here: its text says all.
   evidence.error = StatusErrno(status);
   evidence.garbage = KindOf(status) == FailureKind::kGarbage;
-  evidence.process_gone = ProcessGone(setup, lanes);
+  evidence.process_gone = ProcessGone(healing);
   if (KindOf(status) == FailureKind::kLarge) evidence.stuck = Stuck::kSilent;
   if (KindOf(status) == FailureKind::kResets) evidence.stuck = Stuck::kReset;
   evidence.silent = KindOf(status) == FailureKind::kSilence || IsSilentErrno(evidence.error);
-  evidence.health_heard = HealthHeard(setup);
-  evidence.others_up = AnyEstablished(setup, lanes, lane);
-  if (evidence.silent) evidence.down = DownInterface(setup, lanes);
+  evidence.health_heard = HealthHeard(healing.setup());
+  evidence.others_up = AnyEstablished(healing, lane);
+  if (evidence.silent) evidence.down = DownInterface(healing);
   evidence.here = ThisProcessName();
-  evidence.there = PeerName(setup);
+  evidence.there = PeerName(healing.setup());
   return JudgeFailure(evidence);
 }
 
@@ -139,12 +141,13 @@ Verdict VerdictIn(absl::string_view line) {
 }
 
 // Lanes of a fused device go by several paths.
-std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Stuck stuck) {
+std::string HealedVerdict(const LaneHealing& healing, Stuck stuck) {
+  const ConnectionSetup& setup = healing.setup();
   if (stuck != Stuck::kNone) return VerdictPrefix(JudgeStuck(stuck, ThisProcessName(), PeerName(setup)));
   bool apart = false;
   for (int lane = 0; lane < setup.lane_count(); ++lane) {
     const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;
-    apart = apart || (lanes.made(lane) && !local.SameHostAddress(setup.lanes[0].local));
+    apart = apart || (healing.lanes().made(lane) && !local.SameHostAddress(setup.lanes[0].local));
   }
   Verdict verdict{apart ? Cause::kPathDead : Cause::kFlowDropped};
   verdict.culprit = PathBetween(ThisProcessName(), PeerName(setup));

@@ -16,29 +16,19 @@
 namespace tcpx {
 
 struct ConnectionSetup;
-class LaneTable;
+class LaneHealing;
 
 // In place of a lane's index: the connection as a whole.
 inline constexpr int kNoLane = -1;
 
-struct Trouble {
-  const ConnectionSetup* setup = nullptr;
-  const LaneTable* lanes = nullptr;  // null: they get no other sockets
-  const char* role = "";             // "send" or "receive"
-  int lane = kNoLane;
-  absl::string_view what;
-  Flight flight;
-};
-
 // One line for this rank's log. It names communicator, connection, device, lane, both addresses, the oldest message,
 // round trip, retransmissions and the age of the last acknowledgement.
-std::string ReportLine(const Trouble& trouble);
+std::string ReportLine(const LaneHealing& healing, absl::string_view what, int lane, const Flight& flight);
 
 // One line for every other rank: who lost whom, and why. At most kCauseBytesMax.
-std::string CauseLine(const Trouble& trouble);
+std::string CauseLine(const LaneHealing& healing, absl::string_view what, int lane);
 
-// `lanes` null, here and below: the lanes get no other sockets.
-Verdict VerdictOfFailure(const ConnectionSetup& setup, const LaneTable* lanes, const absl::Status& status, int lane);
+Verdict VerdictOfFailure(const LaneHealing& healing, const absl::Status& status, int lane);
 
 // Begins each verdict in a line.
 inline constexpr absl::string_view kVerdictMark = "verdict: ";
@@ -50,15 +40,15 @@ std::string VerdictPrefix(const Verdict& verdict);
 Verdict VerdictIn(absl::string_view line);
 
 // The same for a lane that is moved because the network drops its packets.
-std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Stuck stuck);
+std::string HealedVerdict(const LaneHealing& healing, Stuck stuck);
 
 // What ended the lanes is known to have been the end of the peer's process. One that had something unread resets its
 // sockets as it ends; a firewall that resets one flow leaves the others.
-bool ProcessGone(const ConnectionSetup& setup, const LaneTable* lanes);
+bool ProcessGone(const LaneHealing& healing);
 
 // How this end and the peer are called in verdicts.
 std::string PeerName(const ConnectionSetup& setup);
 // An interface of a lane of it that is out, or has lost its address; empty: none.
-std::string DownInterface(const ConnectionSetup& setup, const LaneTable* lanes);
+std::string DownInterface(const LaneHealing& healing);
 
 }  // namespace tcpx

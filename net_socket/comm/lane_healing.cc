@@ -16,8 +16,8 @@ namespace tcpx {
 namespace {
 
 // An end that does not dial waits longer: the end that dials knows more, and says it.
-int64_t AloneNs(const ConnectionSetup& setup, Direction direction) {
-  return setup.runtime->options.reconnect_timeout_ns + (direction == Direction::kSend ? 0 : tuning::kDiallerGivesUpNs);
+int64_t AloneNs(const ConnectionSetup& setup) {
+  return setup.runtime->options.reconnect_timeout_ns + (setup.sends() ? 0 : tuning::kDiallerGivesUpNs);
 }
 
 std::vector<bool> HaveSockets(const ConnectionSetup& setup) {
@@ -28,26 +28,27 @@ std::vector<bool> HaveSockets(const ConnectionSetup& setup) {
 
 }  // namespace
 
-LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, Link<Owner> owner)
+LaneHealing::LaneHealing(const ConnectionSetup* setup, Link<ConnectionEnd> end)
     : setup_(setup),
-      direction_(direction),
-      owner_(std::move(owner)),
-      lanes_(direction, HaveSockets(*setup)),
-      arbiter_(setup->lane_count(), setup->runtime->options.peer_timeout_ns, AloneNs(*setup, direction)) {}
+      end_(std::move(end)),
+      lanes_(setup->direction, HaveSockets(*setup)),
+      arbiter_(setup->lane_count(), setup->runtime->options.peer_timeout_ns, AloneNs(*setup)) {
+  if (!setup->heals) lanes_.End();
+}
 
-bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how, bool* first) {
+LaneTable::Loss LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how) {
   const LaneTable::Loss loss = lanes_.Lose(lane, by, MonotonicNanos());
-  *first = loss == LaneTable::Loss::kNoted;
   setup_->activity->Note();
-  if (*first) NoteLoss(lane, how);
+  if (loss != LaneTable::Loss::kNoted) return loss;
+  NoteLoss(lane, how);
   std::string more;
-  if (*first && MayLog(lane, &more)) {
+  if (MayLog(lane, &more)) {
     TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s%s",
-                 setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
+                 setup_->communicator->id, DirectionName(setup_->direction), setup_->device, lane,
                  setup_->lanes[static_cast<size_t>(lane)].peer.ToString(),
                  by == LaneTable::Why::kDied ? "is lost" : "is let go", std::string(why.message()), more);
   }
-  return loss != LaneTable::Loss::kRefused;
+  return loss;
 }
 
 // A dead socket tells too what the peer has acknowledged on it.
@@ -58,11 +59,6 @@ void LaneHealing::NoteLoss(int lane, Arbiter::Loss how) {
     if (read) arbiter->Acked(lane, info, MonotonicNanos());
     arbiter->Lost(lane, how);
   });
-}
-
-bool LaneHealing::LetGo(const absl::Status& why, int lane, Arbiter::Loss how) {
-  bool first = false;
-  return Note(LaneTable::Why::kLetGo, why, lane, how, &first);
 }
 
 void LaneHealing::NoteSocket(int lane, uint64_t position, bool owes) {
@@ -116,13 +112,12 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   // A peer that closes, or that has failed, says so before its lanes end.
   setup_->health->Ask();
   if (setup_->health->socket().PeerVanished()) return false;
-  bool first = false;
-  if (!Note(LaneTable::Why::kDied, why, lane, Arbiter::Loss::kDied, &first)) return false;
-  if (!first) return true;
+  const LaneTable::Loss loss = Note(LaneTable::Why::kDied, why, lane, Arbiter::Loss::kDied);
+  if (loss != LaneTable::Loss::kNoted) return loss == LaneTable::Loss::kKnown;
   // Perhaps only this end knows: the sender, which dials, then learns it. A sender's own end would count as
   // unacknowledged.
-  if (direction_ == Direction::kReceive) shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);
-  setup_->runtime->reactor.Post([owner = owner_, lane] { owner.With([lane](Owner* one) { one->LaneLost(lane); }); });
+  if (!setup_->sends()) shutdown(setup_->lane_fd(lane), SHUT_RDWR);
+  setup_->runtime->reactor.Post([end = end_, lane] { end.With([lane](ConnectionEnd* one) { one->LaneLost(lane); }); });
   return true;
 }
 

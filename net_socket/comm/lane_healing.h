@@ -25,20 +25,10 @@ struct ConnectionSetup;
 
 class LaneHealing {
  public:
-  // Whose lanes they are. In the reactor.
-  class Owner {
-   public:
-    // A lane has lost its socket.
-    virtual void LaneLost(int lane) = 0;
-    // Looks for lanes that the network swallows, and has others tried in addition; false: never again.
-    virtual bool LooksForSilence(int64_t now_ns) = 0;
+  // Where the setup does not heal, no lane gets another socket.
+  LaneHealing(const ConnectionSetup* setup, Link<ConnectionEnd> end);
 
-   protected:
-    ~Owner() = default;
-  };
-
-  LaneHealing(const ConnectionSetup* setup, Direction direction, Link<Owner> owner);
-
+  const ConnectionSetup& setup() const { return *setup_; }
   LaneTable& lanes() { return lanes_; }
   const LaneTable& lanes() const { return lanes_; }
 
@@ -51,7 +41,9 @@ class LaneHealing {
   // The socket of `lane` has broken. True: it gets another one. Not with a link held.
   bool Lose(const absl::Status& why, int lane);
   // `lane` is to get another one although it is up. False: it gets none.
-  bool LetGo(const absl::Status& why, int lane, Arbiter::Loss how = Arbiter::Loss::kOther);
+  bool LetGo(const absl::Status& why, int lane, Arbiter::Loss how = Arbiter::Loss::kOther) {
+    return Note(LaneTable::Why::kLetGo, why, lane, how) != LaneTable::Loss::kRefused;
+  }
   // A lane has another socket: as Arbiter::Back.
   void NoteSocket(int lane, uint64_t position, bool owes);
   // A look at what a lane with a place holds, or waits for.
@@ -72,13 +64,11 @@ class LaneHealing {
   void AwaitedInLoop() { awaiting_ = false; }
 
  private:
-  // *first: nobody has before.
-  bool Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how, bool* first);
+  LaneTable::Loss Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how);
   void NoteLoss(int lane, Arbiter::Loss how);
 
   const ConnectionSetup* const setup_;
-  const Direction direction_;
-  const Link<Owner> owner_;
+  const Link<ConnectionEnd> end_;
   LaneTable lanes_;
   Mutex arbiter_mutex_;
   Arbiter arbiter_ TCPX_GUARDED_BY(arbiter_mutex_);

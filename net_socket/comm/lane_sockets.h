@@ -18,25 +18,8 @@ namespace tcpx {
 
 class LaneSockets final : public SocketTaker {
  public:
-  // Whose sockets they are.
-  class Owner {
-   public:
-    // A lane has its first socket. The comm's mutex is held.
-    virtual void LaneOpened(int lane) = 0;
-    // A lane goes on with another socket, or its first. What seals it, but for the half of the lane's mover, is in
-    // `seals`; null: nothing.
-    virtual void LaneResumed(int lane, Seals* seals) = 0;
+  LaneSockets(ConnectionSetup* setup, ConnectionEnd* end, const Tie& tie, ConnectionFailure* failure, Mutex* mutex);
 
-   protected:
-    ~Owner() = default;
-  };
-
-  // `healing` null: no lane gets another socket.
-  LaneSockets(ConnectionSetup* setup, Direction direction, const Tie& tie, Owner* owner, LaneHealing* healing,
-              ConnectionFailure* failure, Mutex* mutex);
-
-  // Once the lanes are there.
-  void Serve(EndLanes* lanes) { lanes_ = lanes; }
   // Has all lanes of progress threads look for what there is to do.
   void KickAll();
 
@@ -46,21 +29,15 @@ class LaneSockets final : public SocketTaker {
 
  private:
   Handover Open(int lane, SocketOffer* offer);
-  // Where a stream goes on: of SocketOffer, what it says, and what it is answered.
-  struct Place {
-    uint64_t offered = 0;
-    uint64_t done = 0;
-  };
-  void Resumed(int lane, const Place& at, Seals* seals);
+  // `position` and `taken`: as SocketOffer says, and is answered.
+  void Resumed(int lane, uint64_t position, uint64_t taken, Seals* seals);
+  LaneTable& table() { return failure_->healing().lanes(); }
 
   ConnectionSetup* const setup_;
-  const Direction direction_;
+  ConnectionEnd* const end_;
   const Link<LaneSockets> self_;
-  Owner* const owner_;
-  LaneHealing* const healing_;
   ConnectionFailure* const failure_;
   Mutex* const mutex_;  // the comm's
-  EndLanes* lanes_ = nullptr;
   // Null: lanes don't come and go. One that is closed keeps its part of the budget, as it keeps its descriptor.
   std::unique_ptr<OpenLanes> open_lanes_;
 };

@@ -17,9 +17,10 @@
 
 namespace tcpx {
 
-LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const Link<LaneSteering>& self) {
+LaneRates::Settings LaneSteering::RatesFor(const LaneHealing& healing, const Link<LaneSteering>& self) {
+  const ConnectionSetup& setup = healing.setup();
   LaneRates::Settings settings;
-  settings.lanes.lanes = std::max(setup.CountLanes(nullptr) - 1, 1);
+  settings.lanes.lanes = std::max(healing.lanes().CountMade() - 1, 1);
   settings.lanes.lanes_max = std::max(setup.lane_count() - 1, 1);
   settings.lanes.piloted = setup.piloted;
   std::memcpy(&settings.lanes.seed, setup.connection_id.data() + 8, sizeof(settings.lanes.seed));
@@ -44,7 +45,7 @@ void LaneSteering::CarryOutAll() {
 
 void LaneSteering::CarryOut(const LaneOrder& order) {
   const int lane = order.lane + 1;
-  LaneTable& table = parts_.healing->lanes();
+  LaneTable& table = parts_.healing().lanes();
   BulkSendLane* const bulk = parts_.lanes->bulk(lane);
   switch (order.kind) {
     case LaneOrder::Kind::kOpen:
@@ -71,12 +72,12 @@ void LaneSteering::CarryOut(const LaneOrder& order) {
 
 bool LaneSteering::Closes(int lane) {
   if (!parts_.heals()) return false;
-  if (parts_.healing->lanes().state(lane) == LaneState::kClosed) return !CloseSocket(lane);
+  if (parts_.healing().lanes().state(lane) == LaneState::kClosed) return !CloseSocket(lane);
   // One that was lost is resumed first: what it holds is to arrive.
-  if (!parts_.healing->lanes().up(lane) || !parts_.lanes->bulk(lane)->drained()) return true;
+  if (!parts_.healing().lanes().up(lane) || !parts_.lanes->bulk(lane)->drained()) return true;
   uint32_t records_taken = 0;
   if (!parts_.Freeze(lane, &records_taken)) return false;
-  if (!parts_.healing->lanes().Close(lane, MonotonicNanos())) {
+  if (!parts_.healing().lanes().Close(lane, MonotonicNanos())) {
     parts_.watch->ResumeInLoop(lane, parts_.setup->lane_fd(lane), nullptr);  // The same socket.
     return true;
   }

@@ -17,7 +17,7 @@ class LaneSteering {
   explicit LaneSteering(const SenderParts& parts) : parts_(parts), self_(parts.tie->To(this)) {}
 
   // For the rates of the lanes, which come first. `self`: to the object that will be.
-  static LaneRates::Settings RatesFor(const ConnectionSetup& setup, const Link<LaneSteering>& self);
+  static LaneRates::Settings RatesFor(const LaneHealing& healing, const Link<LaneSteering>& self);
 
   // The lane has a socket.
   void ResumedInLoop(int lane);

@@ -15,6 +15,12 @@ LaneTable::LaneTable(Direction direction, const std::vector<bool>& have_sockets)
   }
 }
 
+int LaneTable::CountMade() const {
+  MutexLock lock(mutex_);
+  const auto made = [](const Entry& entry) { return entry.state != LaneState::kNone; };
+  return static_cast<int>(std::count_if(entries_.begin(), entries_.end(), made));
+}
+
 bool LaneTable::AnyLost() const {
   MutexLock lock(mutex_);
   return AnyLostLocked();

@@ -63,8 +63,9 @@ class LaneTable {
   bool up(int lane) const { return IsUp(state(lane)); }
   bool lost(int lane) const { return state(lane) == LaneState::kLost; }
   bool absent(int lane) const { return IsAbsent(state(lane)); }
-  // It has, or had, a socket.
+  // It has, or had, a socket: its descriptor and addresses in ConnectionSetup are constant.
   bool made(int lane) const { return state(lane) != LaneState::kNone; }
+  int CountMade() const;
   bool AnyLost() const;
   // Since when the lane is lost; 0: it is not.
   int64_t lost_since_ns(int lane) const;

@@ -12,18 +12,18 @@ void PeerNews::PeerLost(const absl::Status& how) {
   if (!how.ok()) return failure_->FailFound(how, kNoLane);
   progress_->PeerEnded();
   (void)NoteLeft({});
-  owner_->PeerLeft();
+  end_->PeerLeft();
 }
 
 // The lanes' ends tell it too; one that is lost has none.
 void PeerNews::PeerLeft(const std::vector<uint64_t>& taken) {
-  if (NoteLeft(taken)) owner_->PeerLeft();
+  if (NoteLeft(taken)) end_->PeerLeft();
 }
 
 // Called before the connection gives up, or has waited for another socket without success. The lanes look themselves.
 bool PeerNews::NoteLeft(const std::vector<uint64_t>& taken) {
-  if (healing_ == nullptr) return false;
-  const bool waits = healing_->lanes().PeerLeft(taken);
+  if (!setup_->heals) return false;
+  const bool waits = failure_->healing().lanes().PeerLeft(taken);
   sockets_->KickAll();
   return waits;
 }
@@ -44,23 +44,23 @@ bool PeerNews::HealthLost() {
 bool PeerNews::HealthBack(bool counts) {
   progress_->probe().HealthChangedInLoop();
   (void)SetIdleProbes(setup_->lane_fd(0));
-  if (counts && healing_ != nullptr) healing_->CountHealth();
+  if (counts && setup_->heals) failure_->healing().CountHealth();
   return !setup_->fails_alone();
 }
 
 int64_t PeerNews::LanesGoneNs(bool* in_order) {
-  if (healing_ == nullptr || healing_->lanes().peer_left()) return 0;
-  *in_order = *in_order || healing_->zero_ended();
-  const int64_t since_ns = healing_->lanes().none_since_ns();
+  if (!setup_->heals || failure_->peer_left()) return 0;
+  *in_order = *in_order || failure_->healing().zero_ended();
+  const int64_t since_ns = failure_->healing().lanes().none_since_ns();
   return since_ns == 0 ? 0 : MonotonicNanos() - since_ns;
 }
 
 // Looks at the kernel's state: to peek at the stream would take the socket's error from the thread that moves the lane.
 bool PeerNews::AnyLaneUp(bool read_out) {
-  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
+  for (int lane = 0; setup_->heals && lane < setup_->lane_count(); ++lane) {
     TcpInfo info;
     const int fd = setup_->lane_fd(lane);
-    if (healing_ == nullptr || !healing_->lanes().up(lane) || !ReadTcpInfo(fd, &info) || !info.established) continue;
+    if (!failure_->healing().lanes().up(lane) || !ReadTcpInfo(fd, &info) || !info.established) continue;
     if (!read_out || UnreadBytes(fd) <= 0) return true;
   }
   return false;
@@ -69,7 +69,7 @@ bool PeerNews::AnyLaneUp(bool read_out) {
 bool PeerNews::HeardWithin(int64_t ns) {
   for (int lane = 0; lane < setup_->lane_count(); ++lane) {
     LaneTcpInfo info;
-    if (healing_ != nullptr && !healing_->lanes().up(lane)) continue;
+    if (!failure_->healing().lanes().up(lane)) continue;
     if (ReadLaneTcpInfo(setup_->lane_fd(lane), &info) && info.heard_ms() * kMillisecond < ns) return true;
   }
   return false;

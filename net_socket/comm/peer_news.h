@@ -19,34 +19,16 @@ namespace tcpx {
 
 class PeerNews final : public HealthUser {
  public:
-  class Owner {
-   public:
-    // The peer is gone, and what is still to be sent does not arrive.
-    virtual void PeerLeft() = 0;
-    // Another socket is to be tried for the lane. By the reader of the health socket.
-    virtual void PeerIsUnheard(int lane) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-
-  // `healing` null: no lane gets another socket.
-  PeerNews(ConnectionSetup* setup, const Tie& tie, Owner* owner, LaneHealing* healing, LaneSockets* sockets,
-           ConnectionFailure* failure, ProgressCheck* progress)
-      : setup_(setup),
-        self_(tie.To(this)),
-        owner_(owner),
-        healing_(healing),
-        sockets_(sockets),
-        failure_(failure),
-        progress_(progress) {}
+  PeerNews(const ConnectionSetup* setup, ConnectionEnd* end, const Tie& tie, ConnectionFailure* failure,
+           LaneSockets* sockets, ProgressCheck* progress)
+      : setup_(setup), end_(end), self_(tie.To(this)), failure_(failure), sockets_(sockets), progress_(progress) {}
 
   void PeerLost(const absl::Status& how) override;
   void PeerFailed(const std::string& cause, bool parting) override {
     parting ? failure_->NotePeerParted(cause) : failure_->FailWithPeer(cause);
   }
   void PeerLeft(const std::vector<uint64_t>& taken) override;
-  void PeerIsUnheard(int lane) override { owner_->PeerIsUnheard(lane); }
+  void PeerIsUnheard(int lane) override { end_->PeerIsUnheard(lane); }
   void PeerSaysWaits(const std::string& news) override;
   bool HealthLost() override;
   bool HealthBack(bool counts) override;
@@ -58,12 +40,11 @@ class PeerNews final : public HealthUser {
   // True: a lane is lost, and does not come back.
   bool NoteLeft(const std::vector<uint64_t>& taken);
 
-  ConnectionSetup* const setup_;
+  const ConnectionSetup* const setup_;
+  ConnectionEnd* const end_;
   const Link<PeerNews> self_;
-  Owner* const owner_;
-  LaneHealing* const healing_;
-  LaneSockets* const sockets_;
   ConnectionFailure* const failure_;
+  LaneSockets* const sockets_;
   ProgressCheck* const progress_;
 };
 

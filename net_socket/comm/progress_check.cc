@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/end_lanes.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"
@@ -47,14 +48,13 @@ bool ProgressCheck::AnyQueued() const {
 
 void ProgressCheck::LookAtLanes(int64_t now_ns) {
   const int64_t timeout_ns = setup_->runtime->options.peer_timeout_ns;
-  if (failure_->healing() == nullptr && !unhealed_.has_value()) unhealed_.emplace(setup_->lane_count(), timeout_ns, 0);
-  for (int lane = 0; lane < static_cast<int>(setup_->lanes.size()); ++lane) {
-    const int fd = setup_->lanes[lane].fd.get();
+  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
+    const int fd = setup_->lane_fd(lane);
     LaneTcpInfo info;
     if (fd < 0 || QueuedBytes(fd) <= 0) {  // A place without a socket, or nothing sent.
-      Judge([lane](Arbiter* arbiter) { arbiter->ForgetLife(lane); });
+      failure_->healing().Judge([lane](Arbiter* arbiter) { arbiter->ForgetLife(lane); });
     } else if (ReadLaneTcpInfo(fd, &info) &&
-               Judge([&](Arbiter* arbiter) { return arbiter->Dead(lane, info, now_ns); })) {
+               failure_->healing().Judge([&](Arbiter* arbiter) { return arbiter->Dead(lane, info, now_ns); })) {
       const std::string text = absl::StrFormat(
           "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
           "this flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
@@ -71,12 +71,12 @@ void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   probe_.LookInLoop(flight, stall_.since_ns(), now_ns);
   if (probe_.Reports(stalled, now_ns)) LogStall(now_ns);
   LookAtCpu(flight, now_ns);
-  Judge([this](Arbiter* arbiter) { arbiter->PeerWaited(probe_.peer_waits_ns()); });
+  failure_->healing().Judge([this](Arbiter* arbiter) { arbiter->PeerWaited(probe_.peer_waits_ns()); });
   const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
   if (!stuck) return;
   if (peer_ended_.load(std::memory_order_relaxed)) {
     failure_->FailFound(absl::UnavailableError(kPeerVanished), kNoLane);
-  } else if (end_->LaneEnded()) {
+  } else if (end_->lanes()->AnyEnded()) {
     failure_->FailFound(absl::UnavailableError("a lane has ended without its connection"), kNoLane);
   }
 }
@@ -110,7 +110,7 @@ Verdict ProgressCheck::PaceVerdict(size_t lane, bool slow) const {
 
 void ProgressCheck::LookAtLosses(int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
-  if (long_ns == 0 || failure_->direction() != Direction::kSend || !losses_.Due(now_ns, long_ns)) return;
+  if (long_ns == 0 || !setup_->sends() || !losses_.Due(now_ns, long_ns)) return;
   std::vector<LaneSegments> segments(setup_->lanes.size());
   for (size_t i = 0; i < segments.size(); ++i) {
     LaneTcpInfo info;
@@ -154,7 +154,7 @@ void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
 void ProgressCheck::LookAtPaces(int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
   if (long_ns == 0) return;
-  for (const SlowLane& slow : slowness_.Look(end_->Paces(), now_ns, long_ns)) {
+  for (const SlowLane& slow : slowness_.Look(end_->lanes()->Paces(), now_ns, long_ns)) {
     slow_lanes_.Add();
     const std::string text = absl::StrFormat(
         "a slow lane: %.1f MB/s for %.1f s, where its connection's lanes do %.1f; it is given less to carry; look at "

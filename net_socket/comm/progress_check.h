@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
@@ -21,7 +20,7 @@ namespace tcpx {
 
 class ProgressCheck {
  public:
-  ProgressCheck(const ConnectionSetup* setup, const ConnectionEnd* end, ConnectionFailure* failure)
+  ProgressCheck(const ConnectionSetup* setup, ConnectionEnd* end, ConnectionFailure* failure)
       : setup_(setup), end_(end), failure_(failure), probe_(setup, end, failure) {}
 
   Watchdog::Next LookInLoop(int64_t now_ns);
@@ -38,11 +37,6 @@ class ProgressCheck {
 
  private:
   void LookAtLanes(int64_t now_ns);
-  // Asks, or informs, the arbiter, which decides what is gone.
-  template <typename Function>
-  auto Judge(Function function) {
-    return failure_->healing() == nullptr ? function(&*unhealed_) : failure_->healing()->Judge(function);
-  }
   void LookAtRequests(const Flight& flight, int64_t now_ns);
   void LogStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);
@@ -52,10 +46,9 @@ class ProgressCheck {
   void NoteSlow(const Verdict& verdict, int64_t now_ns);
 
   const ConnectionSetup* const setup_;
-  const ConnectionEnd* const end_;
+  ConnectionEnd* const end_;
   ConnectionFailure* const failure_;
   std::atomic<bool> peer_ended_{false};
-  std::optional<Arbiter> unhealed_;  // where lanes get no other sockets
   SlowLanes slowness_;
   LaneLosses losses_;
   int64_t short_since_ns_ = 0;  // of CPU; 0: not

@@ -30,8 +30,8 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       requests_(this, kRequestsMax),
       table_(absl::bit_ceil(static_cast<size_t>(requests_.count() * this->setup().max_receives)),
              this->setup().max_receives > 1),
-      lanes_(&this->setup(), &failure(), healing(), &table_) {
-  Begin(&lanes_, static_cast<int>(table_.slots()));
+      lanes_(&this->setup(), &failure(), &healing(), &table_) {
+  Begin(static_cast<int>(table_.slots()));
 }
 
 absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
@@ -224,16 +224,16 @@ void ReceiveComm::Quiesce() {
 }
 
 void ReceiveComm::LaneLost(int) {
-  healing()->AwaitInLoop(
+  healing().AwaitInLoop(
       [link = tie_.To(this)] { return link.Ask(false, [](ReceiveComm* comm) { return comm->AwaitsLanes(); }); });
 }
 
 // A sender that is there gives up first, and says why.
 bool ReceiveComm::AwaitsLanes() {
-  const bool over = healing()->Overdue();
-  if (healing()->heals() && healing()->lanes().AnyLost() && !failed() && !over) return true;
-  healing()->AwaitedInLoop();
-  if (!healing()->heals() || !over) return false;
+  const bool over = healing().Overdue();
+  if (healing().heals() && healing().lanes().AnyLost() && !failed() && !over) return true;
+  healing().AwaitedInLoop();
+  if (!healing().heals() || !over) return false;
   failure().FailFound(absl::UnavailableError(absl::StrFormat(
                           "all lanes were lost and the peer has brought none back within %d s (TCPX_RECONNECT_TIMEOUT)",
                           setup().runtime->options.reconnect_timeout_ns / kSecond)),
@@ -243,10 +243,10 @@ bool ReceiveComm::AwaitsLanes() {
 
 // Credits that nobody acknowledges: only the sender can dial.
 bool ReceiveComm::LooksForSilence(int64_t now_ns) {
-  if (failed() || !healing()->heals()) return false;
+  if (failed() || !healing().heals()) return false;
   if (failure().LookAtLane(0, now_ns) == Arbiter::Finding::kSuspect &&
       setup().health->socket().SayNow(SilentNotice(setup().connection_id, 0), HealthSocket::Passing::kQuestion)) {
-    healing()->Judge([now_ns](Arbiter* arbiter) { arbiter->Moved(0, now_ns); });
+    healing().Judge([now_ns](Arbiter* arbiter) { arbiter->Moved(0, now_ns); });
   }
   return true;
 }

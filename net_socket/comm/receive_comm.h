@@ -38,13 +38,8 @@ class ReceiveComm final : public Comm {
   void StopWatching() TCPX_REQUIRES(mutex_) override { lanes_.express().StopTuning(); }
   std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override { return lanes_.TakenByLane(); }
   bool MayClose() TCPX_REQUIRES(mutex_) override { return true; }
-  void TellPeer(const absl::Status& status) override { lanes_.TellPeer(status.message()); }
+  EndLanes* lanes() override { return &lanes_; }
   Flight FlightNow() const override { return table_.FlightNow(); }
-  std::vector<LanePace> Paces() const override { return {}; }
-  bool LaneEnded() const override { return lanes_.AnyEnded(); }
-  Unread UnreadOf(int lane) const override {
-    return lanes_.parked(lane) ? Unread::kParked : lanes_.holds(lane) ? Unread::kHeld : Unread::kNothing;
-  }
   void PeerLeft() override {}
   void PeerIsUnheard(int) override {}  // Only a sender moves lanes.
   void LaneLost(int lane) override;

@@ -26,20 +26,21 @@ class ReceiveLanes final : public LanesOf<ExpressReceiveLane, BulkReceiveLane, R
   // There may be a place for payload that had none.
   void WakeStarved();
   // An error record on lane 0, then the end on every lane.
-  void TellPeer(absl::string_view why);
+  void TellPeer(absl::string_view why) override;
   void LeaveAnswering(int lane) {
     if (lane > 0) bulk(lane)->stream().LeaveAnswering();
   }
 
   bool AllEnded() const { return !Any(false); }
-  bool AnyEnded() const { return Any(true); }
+  bool AnyEnded() const override { return Any(true); }
   // How much of each lane's stream this end has taken, once no thread moves the lanes.
   std::vector<uint64_t> TakenByLane() const;
 
   void Make(int lane) override;
   absl::Status Replace(int lane, SocketOffer offer) override;
   int64_t pace(int) const override { return 0; }
-  bool parked(int lane) const { return lane > 0 && bulk(lane) != nullptr && bulk(lane)->parked(); }
+  std::vector<LanePace> Paces() const override { return {}; }
+  bool parked(int lane) const override { return lane > 0 && bulk(lane) != nullptr && bulk(lane)->parked(); }
   bool holds(int lane) const override { return stream(lane) != nullptr && stream(lane)->holds(); }
 
  private:

@@ -11,7 +11,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "nccl/plugin_api.h"
-#include "net_socket/comm/connection_end.h"
 
 namespace tcpx {
 
@@ -36,7 +35,7 @@ class MemoryRegion {
 
 class RegisteredRegions {
  public:
-  RegisteredRegions(const ConnectionSetup* setup, Direction direction) : setup_(setup), direction_(direction) {}
+  explicit RegisteredRegions(const ConnectionSetup* setup) : setup_(setup) {}
 
   // A region that is not registered yet: asking the driver takes its time.
   absl::StatusOr<std::unique_ptr<MemoryRegion>> Make(void* data, size_t bytes, MemoryType type) const;
@@ -46,11 +45,7 @@ class RegisteredRegions {
   size_t count() const { return regions_.size(); }
 
  private:
-  // Null: host memory.
-  absl::StatusOr<GpuPool*> FindPool(const void* data, MemoryType type) const;
-
   const ConnectionSetup* const setup_;
-  const Direction direction_;
   absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;
 };
 

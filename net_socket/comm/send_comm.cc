@@ -1,7 +1,5 @@
 #include "net_socket/comm/send_comm.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +16,7 @@ SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
       requests_(this, kRequestsMax * this->setup().max_receives),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)),
-      lanes_(&this->setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), tie_.To(&steering_))),
+      lanes_(&this->setup(), &failure(), PostedMax(), LaneSteering::RatesFor(healing(), tie_.To(&steering_))),
       healer_(Parts()),
       steering_(Parts()) {
   std::vector<int> fds;
@@ -29,14 +27,14 @@ SendComm::SendComm(ConnectionSetup setup)
   }
   Reactor* const reactor = &this->setup().runtime->reactor;
   watch_->StartInLoop(reactor, fds, std::move(openers));
-  Begin(&lanes_, requests_.count());
+  Begin(requests_.count());
   if (this->setup().redialler != nullptr) {
     this->setup().redialler->StartInLoop(tie_.To<RedialledLanes>(&healer_), taker());
   }
 }
 
 SenderParts SendComm::Parts() {
-  return {&setup(), &tie_, healing(), &failure(), &lanes_, &sockets_, this, watch_.get(), &peer_loss_};
+  return {&setup(), &tie_, &failure(), &lanes_, &sockets_, this, watch_.get(), &peer_loss_};
 }
 
 size_t SendComm::PostedMax() const {
@@ -181,7 +179,7 @@ void SendComm::PeerGone(absl::Status status, int lane, bool in_order) {
 }
 
 bool SendComm::LaneBroke(const absl::Status& status, int lane, bool in_order) {
-  if (in_order && healing() != nullptr) healing()->Judge([lane](Arbiter* arbiter) { arbiter->Ended(lane); });
+  if (in_order) healing().Judge([lane](Arbiter* arbiter) { arbiter->Ended(lane); });
   return failure().LoseLane(status, lane);
 }
 
@@ -195,12 +193,12 @@ void SendComm::FailIfPeerGone() {
 // the last acknowledgement comes with the peer's end.
 bool SendComm::LanesDecide(const SendRequest& request) {
   const bool by_threads = lanes_.IsBulk(request) && !lanes_.caller_driven();
-  if (healing() == nullptr) {
+  if (!setup().heals) {
     if (!by_threads || !peer_loss_.in_order() || failed()) return false;
     lanes_.PeerClosed({});
     return true;
   }
-  const std::vector<uint64_t> taken = healing()->lanes().TakenAtEnd();
+  const std::vector<uint64_t> taken = healing().lanes().TakenAtEnd();
   if (taken.empty()) return AllAcknowledged();
   if (failed()) return false;
   lanes_.PeerClosed(taken);
@@ -210,8 +208,8 @@ bool SendComm::LanesDecide(const SendRequest& request) {
 // Whose socket has died, or dies now, has no acknowledgement to come.
 bool SendComm::AllAcknowledged() {
   for (int lane = 0; lane < setup().lane_count(); ++lane) {
-    if (healing()->lanes().lost(lane) || (healing()->lanes().up(lane) && QueuedBytes(setup().lane_fd(lane)) != 0))
-      return false;
+    const LaneState state = healing().lanes().state(lane);
+    if (state == LaneState::kLost || (IsUp(state) && QueuedBytes(setup().lane_fd(lane)) != 0)) return false;
   }
   return true;
 }
@@ -266,10 +264,6 @@ bool SendComm::InFlight(const MemoryRegion* region) {
 void SendComm::Quiesce() {
   lanes_.Quiesce();
   if (staging_ != nullptr && failed()) staging_->Abandon();
-}
-
-void SendComm::TellPeer(const absl::Status&) {
-  for (int lane = 0; lane < setup().lane_count(); ++lane) shutdown(setup().lane_fd(lane), SHUT_RDWR);
 }
 
 }  // namespace tcpx

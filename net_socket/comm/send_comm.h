@@ -42,11 +42,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void StopWatching() TCPX_REQUIRES(mutex_) override { watch_->Stop(); }
   std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override { return {}; }
   bool MayClose() TCPX_REQUIRES(mutex_) override { return lanes_.express().MayClose(); }
-  void TellPeer(const absl::Status& status) override;
+  EndLanes* lanes() override { return &lanes_; }
   Flight FlightNow() const override;
-  std::vector<LanePace> Paces() const override { return lanes_.Paces(); }
-  bool LaneEnded() const override { return false; }
-  Unread UnreadOf(int) const override { return Unread::kNothing; }
   void PeerLeft() override;
   void PeerIsUnheard(int lane) override { healer_.PeerIsUnheard(lane); }
   void LaneLost(int lane) override { healer_.LaneLostInLoop(lane); }

@@ -1,5 +1,7 @@
 #include "net_socket/comm/send_lanes.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -75,6 +77,10 @@ void SendLanes::PeerClosed(const std::vector<uint64_t>& taken) {
       ProgressPool::Kick(bulk_[i].get());
     }
   }
+}
+
+void SendLanes::TellPeer(absl::string_view) {
+  for (int lane = 0; lane < setup_->lane_count(); ++lane) shutdown(setup_->lane_fd(lane), SHUT_RDWR);
 }
 
 std::vector<LanePace> SendLanes::Paces() const {

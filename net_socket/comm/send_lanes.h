@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "net_socket/comm/end_lanes.h"
-#include "net_socket/health/slow_lanes.h"
 #include "net_socket/send/bulk_send_lane.h"
 #include "net_socket/send/express_send_lane.h"
 #include "net_socket/send/lane_rates.h"
@@ -42,8 +41,10 @@ class SendLanes final : public LanesOf<ExpressSendLane, BulkSendLane, SendStream
   absl::Status Replace(int lane, SocketOffer offer) override;
   int64_t pace(int lane) const override { return lane == 0 ? 0 : rates_.Get(lane - 1); }
   bool holds(int) const override { return false; }
-  // The paces of all bulk lanes. From any thread.
-  std::vector<LanePace> Paces() const;
+  bool parked(int) const override { return false; }
+  bool AnyEnded() const override { return false; }
+  std::vector<LanePace> Paces() const override;
+  void TellPeer(absl::string_view why) override;
 
  private:
   std::unique_ptr<Striper> striper_;  // null with a single lane

@@ -31,7 +31,7 @@ class SenderHealing final : public RedialledLanes {
 
   bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
   void LeavesPath(int lane, const absl::Status& why) override;
-  bool LanesOverdue() override { return parts_.healing->Overdue(); }
+  bool LanesOverdue() override { return parts_.healing().Overdue(); }
   int64_t TakeFirstDial(int lane) override;
   int64_t TakeDialTurn(int lane, bool first) override;
   bool DialRefused(bool up) override;

@@ -16,7 +16,6 @@ namespace tcpx {
 struct SenderParts {
   const ConnectionSetup* setup = nullptr;
   const Tie* tie = nullptr;
-  LaneHealing* healing = nullptr;  // null: its lanes don't heal
   ConnectionFailure* failure = nullptr;
   SendLanes* lanes = nullptr;
   LaneSockets* sockets = nullptr;
@@ -25,7 +24,8 @@ struct SenderParts {
   PeerLoss* loss = nullptr;
 
   // The connection is open, and a lane that is lost gets another socket.
-  bool heals() const { return healing != nullptr && !failure->failed() && healing->heals(); }
+  bool heals() const { return !failure->failed() && failure->heals(); }
+  LaneHealing& healing() const { return failure->healing(); }
   // Stops reading the peer's records on a lane, and says how much of them came. False: what came is wrong.
   bool Freeze(int lane, uint32_t* records_taken) const {
     const auto taken = watch->FreezeInLoop(lane);

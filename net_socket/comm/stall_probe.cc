@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/socket.h"
+#include "net_socket/comm/end_lanes.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/host_knock.h"
 #include "net_socket/comm/runtime.h"
@@ -86,9 +87,6 @@ void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
   setup_->communicator->stalls->AskedInLoop(key(), now_ns);
 }
 
-// What was asked on the socket before is not answered on the next.
-void StallProbe::HealthChangedInLoop() { asked_ns_ = 0; }
-
 void StallProbe::LeaveInLoop() {
   since_ns_ = 0;
   root_ = WaitRoot();
@@ -122,8 +120,7 @@ void StallProbe::Count(StallMember* member) const {
 void StallProbe::Put(int64_t now_ns) {
   const int64_t since_ns = since_ns_ != 0 ? since_ns_ : stuck_ns_;
   if (since_ns == 0 && place_ != nullptr && place_->stalled_since_ns == 0) return Count(place_);
-  const bool sends = failure_->direction() == Direction::kSend;
-  StallMember member{setup_->health, setup_->connection_id, PeerName(*setup_), sends};
+  StallMember member{setup_->health, setup_->connection_id, PeerName(*setup_), setup_->sends()};
   Count(&member);
   member.stalled_since_ns = since_ns;
   member.verdict = verdict_;
@@ -134,16 +131,15 @@ void StallProbe::Put(int64_t now_ns) {
 StallEvidence StallProbe::Gather(int64_t now_ns) {
   StallEvidence evidence;
   Runtime* const runtime = setup_->runtime;
-  evidence.sends = failure_->direction() == Direction::kSend;
+  evidence.sends = setup_->sends();
   evidence.no_cpu_percent = runtime->cpu_shortage->Percent(now_ns, EveryNs() * tuning::kCpuLookPercent / 100);
   evidence.self = setup_->communicator->stalls->self();
   evidence.here = ThisProcessName();
   evidence.there = PeerName(*setup_);
   evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr ||
-                          setup_->CountLanes(failure_->lanes()) <= 1 || flight_.bytes_total <= setup_->express_bytes;
-  LaneHealing* const healing = evidence.sends ? failure_->healing() : nullptr;  // A receiver may have nothing to move.
-  if (healing != nullptr) {
-    healing->Judge([&](Arbiter* arbiter) {
+                          failure_->healing().lanes().CountMade() <= 1 || flight_.bytes_total <= setup_->express_bytes;
+  if (evidence.sends) {  // A receiver may have nothing to move.
+    failure_->healing().Judge([&](Arbiter* arbiter) {
       evidence.stuck = arbiter->stuck();
       evidence.unsettled = arbiter->Unsettled(now_ns);
     });
@@ -160,18 +156,14 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
                        std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
                                    [](const LaneEvidence& lane) { return lane.silent || lane.lost; });
   if (!suspect) return evidence;
-  evidence.down = DownInterface(*setup_, failure_->lanes());
-  // Below, an acknowledgement may merely be under way.
-  if (quiet) evidence.host_answers = HostAnswers(silent_ms, now_ns);
-  return evidence;
-}
-
-// By a port that the peer has named: the one that was dialled, or the one it has dialled from, where its kernel
-// refuses.
-bool StallProbe::HostAnswers(int64_t silent_ms, int64_t now_ns) const {
+  evidence.down = DownInterface(failure_->healing());
+  if (!quiet) return evidence;  // An acknowledgement may merely be under way.
+  // By a port that the peer has named: the one that was dialled, or the one it has dialled from, where its kernel
+  // refuses.
   const LaneSocket& lane = setup_->lanes[0];
-  const bool dialled = failure_->direction() == Direction::kSend;
-  return setup_->runtime->knocks->Answers({lane.local, lane.peer, dialled}, now_ns - silent_ms * kMillisecond, now_ns);
+  evidence.host_answers =
+      runtime->knocks->Answers({lane.local, lane.peer, setup_->sends()}, now_ns - silent_ms * kMillisecond, now_ns);
+  return evidence;
 }
 
 // News come from thousands of connections at once: what the kernel knows of the lanes is not asked for each.
@@ -180,16 +172,15 @@ void StallProbe::GatherLanes(int64_t now_ns) {
   lanes_.at_ns = now_ns;
   lanes_.evidence.clear();
   bool holds = false;
-  const bool sends = failure_->direction() == Direction::kSend;
+  const bool sends = setup_->sends();
   bool all_unread = true;
   int64_t longest_ms = -1;
-  for (int i = 0; i < static_cast<int>(setup_->lanes.size()); ++i) {
-    const int fd = setup_->lanes[static_cast<size_t>(i)].fd.get();
+  for (int i = 0; i < setup_->lane_count(); ++i) {
+    const int fd = setup_->lane_fd(i);
     if (fd < 0) continue;
     lanes_.evidence.push_back(GatherLane(i, now_ns, &holds));
     // A peer that sends what comes later and leaves out what is due parks every lane: that is no fault of ours.
-    const Unread unread = end_->UnreadOf(i);
-    const bool held = unread == Unread::kHeld || (unread == Unread::kNothing && UnreadBytes(fd) > 0);
+    const bool held = !end_->lanes()->parked(i) && (end_->lanes()->holds(i) || UnreadBytes(fd) > 0);
     all_unread = all_unread && !sends && held;
     const LaneEvidence& lane = lanes_.evidence.back();
     if (!lane.silent || lane.silent_ms <= longest_ms) continue;
@@ -206,7 +197,7 @@ LaneEvidence StallProbe::GatherLane(int lane, int64_t now_ns, bool* holds) const
   LaneEvidence evidence;
   LaneTcpInfo info;
   evidence.lane = lane;
-  const int64_t lost_ns = failure_->lanes() == nullptr ? 0 : failure_->lanes()->lost_since_ns(lane);
+  const int64_t lost_ns = failure_->healing().lanes().lost_since_ns(lane);
   evidence.lost = lost_ns != 0;
   if (evidence.lost) {
     evidence.lost_ms = (now_ns - lost_ns) / kMillisecond;

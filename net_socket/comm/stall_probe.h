@@ -21,7 +21,7 @@ namespace tcpx {
 
 class StallProbe {
  public:
-  StallProbe(const ConnectionSetup* setup, const ConnectionEnd* end, const ConnectionFailure* failure)
+  StallProbe(const ConnectionSetup* setup, ConnectionEnd* end, ConnectionFailure* failure)
       : setup_(setup), end_(end), failure_(failure) {}
 
   // `since_ns`: since when the oldest request has been stalled; 0: it is not.
@@ -29,7 +29,8 @@ class StallProbe {
   // What the peer waits for, or asks.
   void HearInLoop(const std::string& text, int64_t now_ns);
   // The health socket is lost, or another one is up.
-  void HealthChangedInLoop();
+  // What was asked on the one before is not answered.
+  void HealthChangedInLoop() { asked_ns_ = 0; }
   // The connection has failed: it waits for nobody.
   void LeaveInLoop();
   // True when a line is due: the stall is new, or the cause or culprit of one that was reported has changed, which is
@@ -68,9 +69,6 @@ class StallProbe {
   void GatherLanes(int64_t now_ns);
   LaneEvidence GatherLane(int lane, int64_t now_ns, bool* holds) const;
   void GatherHealth(int64_t now_ns, StallEvidence* evidence);
-  // Whether the peer's host answers a new connect while its sockets have been silent for `silent_ms`; asks where it was
-  // not asked.
-  bool HostAnswers(int64_t silent_ms, int64_t now_ns) const;
   void Put(int64_t now_ns);
   // How much is done and posted here.
   void Count(StallMember* member) const;
@@ -79,8 +77,8 @@ class StallProbe {
   int64_t EveryNs() const;
 
   const ConnectionSetup* const setup_;
-  const ConnectionEnd* const end_;
-  const ConnectionFailure* const failure_;
+  ConnectionEnd* const end_;
+  ConnectionFailure* const failure_;
   const StallGroup::Key key_ = StallGroup::NewKey();
   StallMember* place_ = nullptr;  // the stall group's; null: not there
   Flight flight_;

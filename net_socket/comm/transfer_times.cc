@@ -13,14 +13,6 @@ constexpr int kReadAttempts = 100;
 
 }  // namespace
 
-TransferTimes::Change::Change(TransferTimes* times) : version_(&times->version_) {
-  version_->store(version_->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
-TransferTimes::Change::~Change() {
-  version_->store(version_->load(std::memory_order_relaxed) + 1, std::memory_order_release);
-}
-
 void TransferTimes::Refused() {
   if (refused_ns_ == 0) refused_ns_ = MonotonicNanos();
 }

@@ -59,8 +59,10 @@ class TransferTimes {
   // A reader that has seen any of its stores sees the odd version too, and begins again.
   class Change {
    public:
-    explicit Change(TransferTimes* times);
-    ~Change();
+    explicit Change(TransferTimes* times) : version_(&times->version_) {
+      version_->store(version_->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    ~Change() { version_->store(version_->load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
    private:
     std::atomic<uint32_t>* const version_;

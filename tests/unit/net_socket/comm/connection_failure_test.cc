@@ -31,7 +31,7 @@ class ConnectionFailureTest : public ::testing::Test {
 
 TEST_F(ConnectionFailureTest, TheFirstErrorSticksAndIsReportedOnce) {
   const ConnectionSetup setup = FakeSetup(&runtime_);
-  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
+  ConnectionFailure failure(&setup, &end_, NoTie());
   EXPECT_FALSE(failure.failed());
   EXPECT_TRUE(failure.status().ok());
   failure.FailLane(absl::UnavailableError("first"), 0);
@@ -52,7 +52,7 @@ TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
   const ConnectionSetup setup = FakeSetup(&runtime_);
   const int64_t began_ns = MonotonicNanos();
   for (int i = 0; i < 1000; ++i) {
-    ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
+    ConnectionFailure failure(&setup, &end_, NoTie());
     failure.FailLane(FailureOf(i % 2 == 0 ? FailureKind::kGarbage : FailureKind::kForged, "what is not tcpx"), 0);
     EXPECT_TRUE(failure.failed());
   }
@@ -65,7 +65,7 @@ TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
   EXPECT_TRUE(lines.May(2 * kSecond, &unsaid) && unsaid == 7);
   // Other failures are reported as ever.
   const size_t told = Logged().size();
-  ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
+  ConnectionFailure failure(&setup, &end_, NoTie());
   failure.FailLane(absl::UnavailableError("another one"), 0);
   EXPECT_EQ(told + 1, Logged().size());
 }
@@ -73,7 +73,7 @@ TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
 TEST_F(ConnectionFailureTest, ASilentOneWritesNothingAndHushesItsCommunicator) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
+  ConnectionFailure failure(&setup, &end_, NoTie());
   failure.Fail(absl::UnavailableError("closed"), 0, Noise::kSilent);
   EXPECT_TRUE(failure.failed());
   EXPECT_TRUE(Logged().empty());
@@ -85,8 +85,8 @@ TEST_F(ConnectionFailureTest, ASilentOneWritesNothingAndHushesItsCommunicator) {
 TEST_F(ConnectionFailureTest, APartingLeavesTheNextItsWarning) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure first(&setup, Direction::kReceive, &end_, NoTie());
-  ConnectionFailure second(&setup, Direction::kSend, &end_, NoTie());
+  ConnectionFailure first(&setup, &end_, NoTie());
+  ConnectionFailure second(&setup, &end_, NoTie());
   first.Fail(absl::UnavailableError("deregistered"), 0, Noise::kParting);
   EXPECT_TRUE(first.failed());
   EXPECT_TRUE(Logged().empty());
@@ -99,7 +99,7 @@ TEST_F(ConnectionFailureTest, APartingLeavesTheNextItsWarning) {
 TEST_F(ConnectionFailureTest, ClosingAfterAPartingHushes) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
+  ConnectionFailure failure(&setup, &end_, NoTie());
   failure.Fail(absl::UnavailableError("deregistered"), 0, Noise::kParting);
   failure.Fail(absl::UnavailableError("closed"), 0, Noise::kSilent);
   EXPECT_EQ("deregistered", failure.status().message());
@@ -109,7 +109,7 @@ TEST_F(ConnectionFailureTest, ClosingAfterAPartingHushes) {
 TEST_F(ConnectionFailureTest, APartingThatAPeerSendsBackIsNoNews) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure second(&setup, Direction::kSend, &end_, NoTie());
+  ConnectionFailure second(&setup, &end_, NoTie());
   group->KeepQuiet("deregistered");
   second.FailWithPeer("deregistered");
   EXPECT_TRUE(second.failed());
@@ -120,7 +120,7 @@ TEST_F(ConnectionFailureTest, APartingThatAPeerSendsBackIsNoNews) {
 TEST_F(ConnectionFailureTest, WhatAPeerMakesOfAClosingIsNoNews) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure told(&setup, Direction::kReceive, &end_, NoTie());
+  ConnectionFailure told(&setup, &end_, NoTie());
   group->NoteClosing(MonotonicNanos());
   told.FailWithPeer("the peer closed the connection while a receive was posted");
   EXPECT_TRUE(told.failed());
@@ -130,7 +130,7 @@ TEST_F(ConnectionFailureTest, WhatAPeerMakesOfAClosingIsNoNews) {
 TEST_F(ConnectionFailureTest, WhatAPeerSaysLongAfterAClosingIsNews) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure told(&setup, Direction::kReceive, &end_, NoTie());
+  ConnectionFailure told(&setup, &end_, NoTie());
   group->NoteClosing(MonotonicNanos() - 10 * kSecond);
   told.FailWithPeer("a cable");
   EXPECT_EQ(1u, Logged().size());
@@ -139,7 +139,7 @@ TEST_F(ConnectionFailureTest, WhatAPeerSaysLongAfterAClosingIsNews) {
 TEST_F(ConnectionFailureTest, AClosingDoesNotHushWhatIsFoundHere) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
+  ConnectionFailure failure(&setup, &end_, NoTie());
   group->NoteClosing(MonotonicNanos());
   failure.FailLane(absl::UnavailableError("a cable"), 0);
   EXPECT_EQ(1u, Logged().size());
@@ -150,7 +150,7 @@ TEST_F(ConnectionFailureTest, APeersPartingIsNamedByWhatFindsALaneBroken) {
   ConnectionSetup setup = FakeSetup(&runtime_);
   HealthHub hub{&runtime_.reactor};
   setup.health = std::make_shared<HealthPeer>(&hub, &runtime_.reactor, 1, true, nullptr);
-  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
+  ConnectionFailure failure(&setup, &end_, NoTie());
   failure.NotePeerParted("deregistered");
   EXPECT_FALSE(failure.failed());
   EXPECT_TRUE(Logged().empty());
@@ -173,7 +173,7 @@ class FailingTest : public ConnectionFailureTest {
   ConnectionSetup setup_ = FakeSetup(&runtime_);
   HealthHub hub_{&runtime_.reactor};
   Tie tie_;
-  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, tie_};
+  ConnectionFailure failure_{&setup_, &end_, tie_};
 };
 
 // Housekeeping does nothing before the second half: a thread that waited for it would wait for ever.
@@ -264,8 +264,8 @@ TEST(VerdictInTest, ALineNamesCauseAndCulprit) {
 TEST_F(ConnectionFailureTest, WhatFollowsFromAnotherConnectionIsQuiet) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure first(&setup, Direction::kSend, &end_, NoTie());
-  ConnectionFailure second(&setup, Direction::kReceive, &end_, NoTie());
+  ConnectionFailure first(&setup, &end_, NoTie());
+  ConnectionFailure second(&setup, &end_, NoTie());
   first.FailWithPeer("a cable");
   EXPECT_EQ("a cable", group->cause());
   EXPECT_EQ("the peer failed: a cable", first.status().message());
@@ -278,7 +278,7 @@ TEST_F(ConnectionFailureTest, ARefusalRepeatsTheWarningWhereItIsWanted) {
   options_.stall_warn_ns = 1;
   for (bool wanted : {false, true}) {
     const ConnectionSetup setup = FakeSetup(&runtime_, nullptr, wanted);
-    ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
+    ConnectionFailure failure(&setup, &end_, NoTie());
     failure.FailFound(absl::UnavailableError("gone"), kNoLane);
     Logged().clear();
     (void)failure.Refusal();

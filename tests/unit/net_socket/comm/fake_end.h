@@ -10,26 +10,40 @@
 
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/end_lanes.h"
 #include "net_socket/comm/runtime.h"
 
 namespace tcpx {
 
-class FakeEnd final : public ConnectionEnd {
+class FakeEnd final : public ConnectionEnd, public EndLanes {
  public:
+  EndLanes* lanes() override { return this; }
   Flight FlightNow() const override { return flight; }
-  std::vector<LanePace> Paces() const override { return paces; }
-  bool LaneEnded() const override { return lane_ended; }
-  void TellPeer(const absl::Status& status) override { told.push_back(std::string(status.message())); }
-
   uint64_t MessagesDone() const override { return done; }
   int CallerThread() const override { return 0; }
-  Unread UnreadOf(int) const override { return unread; }
+  void LaneOpened(int) override {}
+  void LaneResumed(int, Seals*) override {}
+  void LaneLost(int) override {}
+  void PeerLeft() override {}
+  void PeerIsUnheard(int) override {}
+
+  PoolLane* pool_lane(int) const override { return nullptr; }
+  void Make(int) override {}
+  absl::Status Replace(int, SocketOffer) override { return absl::OkStatus(); }
+  const LaneCounts* counts(int) const override { return nullptr; }
+  int64_t pace(int) const override { return 0; }
+  bool holds(int) const override { return holding; }
+  bool parked(int) const override { return parking; }
+  bool AnyEnded() const override { return lane_ended; }
+  std::vector<LanePace> Paces() const override { return paces; }
+  void TellPeer(absl::string_view why) override { told.push_back(std::string(why)); }
 
   uint64_t done = 0;
   Flight flight;
   std::vector<LanePace> paces;
   bool lane_ended = false;
-  Unread unread = Unread::kNothing;
+  bool holding = false;
+  bool parking = false;
   std::vector<std::string> told;
 };
 

@@ -15,7 +15,9 @@ class LaneHealingTest : public ::testing::Test {
  protected:
   // Two lanes that are up.
   std::unique_ptr<LaneHealing> Standing(Direction direction) {
-    auto healing = std::make_unique<LaneHealing>(&setup_, direction, Link<LaneHealing::Owner>());
+    setup_.direction = direction;
+    setup_.heals = true;
+    auto healing = std::make_unique<LaneHealing>(&setup_, Link<ConnectionEnd>());
     healing->lanes().Back(0);
     healing->lanes().Back(1);
     return healing;
@@ -23,7 +25,7 @@ class LaneHealingTest : public ::testing::Test {
 
   const Options options_;
   Runtime runtime_{options_};
-  const ConnectionSetup setup_ = FakeSetup(&runtime_, nullptr, false, 2);
+  ConnectionSetup setup_ = FakeSetup(&runtime_, nullptr, false, 2);
 };
 
 TEST_F(LaneHealingTest, ASenderNeverRestsItsLastLane) {

@@ -39,7 +39,7 @@ class ProgressCheckTest : public ::testing::Test {
   Runtime runtime_{options_};
   FakeEnd end_;
   const ConnectionSetup setup_ = FakeSetup(&runtime_, nullptr, false, 1 + kBulkLanes);
-  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, NoTie()};
+  ConnectionFailure failure_{&setup_, &end_, NoTie()};
   ProgressCheck check_{&setup_, &end_, &failure_};
   int second_ = 0;
 };
@@ -87,11 +87,13 @@ TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsReportedOnceAndCounted) {
 TEST_F(ProgressCheckTest, APeerThatParksEveryLaneBlamesNobodyHere) {
   for (const bool parked : {false, true}) {
     Logged().clear();
-    end_.unread = parked ? Unread::kParked : Unread::kHeld;
+    end_.parking = parked;
+    end_.holding = true;
     TcpPair pair = MakeTcpPair(0);
     ConnectionSetup setup = FakeSetup(&runtime_);
     setup.lanes[0].fd = std::move(pair.a);
-    ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
+    setup.direction = Direction::kReceive;
+    ConnectionFailure failure(&setup, &end_, NoTie());
     ProgressCheck check(&setup, &end_, &failure);
     for (int second = 1; second < 30; ++second) check.LookInLoop(second * kSecond);
     ASSERT_FALSE(Logged().empty());

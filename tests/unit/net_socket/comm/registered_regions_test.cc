@@ -15,7 +15,7 @@ class RegisteredRegionsTest : public ::testing::Test {
   Options options_;
   Runtime runtime_{options_};
   const ConnectionSetup setup_ = FakeSetup(&runtime_);
-  RegisteredRegions regions_{&setup_, Direction::kSend};
+  RegisteredRegions regions_{&setup_};
   char memory_[100] = {};
 };
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "absl/status/status.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
 
@@ -13,18 +15,25 @@ class SenderHealingTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Logged().clear();
-    healing_.lanes().Back(0);
+    failure_.healing().lanes().Back(0);
     end_.flight.messages = 1;
+  }
+
+  ConnectionSetup HealingSetup() {
+    ConnectionSetup setup = FakeSetup(&runtime_);
+    setup.health = std::make_shared<HealthPeer>(&hub_, &runtime_.reactor, 1, true);
+    setup.heals = true;
+    return setup;
   }
 
   const Options options_;
   Runtime runtime_{options_};
-  const ConnectionSetup setup_ = FakeSetup(&runtime_);
+  HealthHub hub_{&runtime_.reactor};
+  const ConnectionSetup setup_ = HealingSetup();
   FakeEnd end_;
-  LaneHealing healing_{&setup_, Direction::kSend, Link<LaneHealing::Owner>()};
-  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, NoTie(), &healing_};
+  ConnectionFailure failure_{&setup_, &end_, NoTie()};
   PeerLoss loss_;
-  SenderHealing sender_{{&setup_, &NoTie(), &healing_, &failure_, nullptr, nullptr, &end_, nullptr, &loss_}};
+  SenderHealing sender_{{&setup_, &NoTie(), &failure_, nullptr, nullptr, &end_, nullptr, &loss_}};
 };
 
 TEST_F(SenderHealingTest, ALaneThatIsGoneUnderAMessageFailsTheConnection) {
