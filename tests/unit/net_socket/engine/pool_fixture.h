@@ -90,7 +90,7 @@ class ProgressPoolTest : public ::testing::TestWithParam<EngineChoice> {
   }
 };
 
-inline std::string EngineName(const ::testing::TestParamInfo<EngineChoice>& engine) {
+inline std::string EngineTestName(const ::testing::TestParamInfo<EngineChoice>& engine) {
   return engine.param == EngineChoice::kEpoll ? "epoll" : "io_uring";
 }
 

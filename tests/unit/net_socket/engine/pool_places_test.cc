@@ -73,7 +73,7 @@ TEST_P(PoolPlacesTest, AThreadRunsInItsPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, PoolPlacesTest, ::testing::Values(EngineChoice::kEpoll, EngineChoice::kIoUring),
-                         EngineName);
+                         EngineTestName);
 
 }  // namespace
 }  // namespace tcpx

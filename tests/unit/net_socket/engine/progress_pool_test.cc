@@ -300,7 +300,7 @@ TEST_P(ProgressPoolTest, EndOfStreamAndResetReachTheLane) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, ProgressPoolTest, ::testing::Values(EngineChoice::kEpoll, EngineChoice::kIoUring),
-                         EngineName);
+                         EngineTestName);
 
 }  // namespace
 }  // namespace tcpx
