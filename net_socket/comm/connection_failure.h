@@ -50,9 +50,7 @@ class ConnectionFailure final : public LaneOwner {
   // it does. Not with a link held.
   void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
   void FailLane(absl::Status status, int lane) override { Fail(std::move(status), lane); }
-  bool LoseLane(const absl::Status& status, int lane) override {
-    return !failed() && healing_.Lose(status, lane);
-  }
+  bool LoseLane(const absl::Status& status, int lane) override { return !failed() && healing_.Lose(status, lane); }
   void LaneBack(int lane) override { healing_.lanes().Back(lane); }
   bool CloseLane(int lane) override { return healing_.lanes().Close(lane, MonotonicNanos()); }
   bool heals() const override { return healing_.heals(); }

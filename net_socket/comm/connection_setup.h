@@ -35,7 +35,7 @@ struct LaneSocket {
 struct ConnectionSetup {
   Runtime* runtime = nullptr;
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();  // never null
-  Direction direction = Direction::kSend;  // its comm's
+  Direction direction = Direction::kSend;                                               // its comm's
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
   // By lane index; the profile of lane 0 is the connection's. Where `piloted` there is a place for each lane that may

@@ -40,8 +40,8 @@ class EndLanes {
   virtual bool parked(int lane) const = 0;
   // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
   virtual bool AnyEnded() const = 0;
-  // The pace of the lanes that carry bulk messages, by lane index from 1 on; empty where there is none to compare. From
-  // any thread.
+  // The pace of the lanes that carry bulk messages, by lane index from 1 on; empty where there is none to compare. In
+  // the reactor.
   virtual std::vector<LanePace> Paces() const = 0;
   // Lets the peer learn of a failure at once. From any thread.
   virtual void TellPeer(absl::string_view why) = 0;

@@ -28,8 +28,7 @@ class StallProbe {
   void LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns);
   // What the peer waits for, or asks.
   void HearInLoop(const std::string& text, int64_t now_ns);
-  // The health socket is lost, or another one is up.
-  // What was asked on the one before is not answered.
+  // The health socket is lost, or another one is up: what was asked on the one before is not answered.
   void HealthChangedInLoop() { asked_ns_ = 0; }
   // The connection has failed: it waits for nobody.
   void LeaveInLoop();

@@ -204,7 +204,7 @@ void Reactor::RunPosted() {
   }
   for (auto& function : functions) {
     function();
-    function = nullptr;
+    function = nullptr;  // RunSync waits for that.
   }
 }
 

@@ -96,14 +96,19 @@ void HealthClock::Hear(const std::string& text) {
 }
 
 void WaitExchange::Begin() {
-  MutexLock lock(mutex_);
-  introduced_ = false;
+  {
+    MutexLock lock(mutex_);
+    introduced_ = false;
+  }
   if (dialled_) Introduce();
 }
 
 // A peer that closes resets what it has not read: after its bye that is no death.
 void WaitExchange::Introduce() {
-  if (std::exchange(introduced_, true)) return;
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(introduced_, true)) return;
+  }
   (void)socket_->SayNow(OwnName(ConnectionId{}, ThisProcessNumber()), HealthSocket::Passing::kGreeting);
 }
 
@@ -114,9 +119,11 @@ void WaitExchange::Hear(const HealthNotice& notice) {
     if (news.asks) (void)socket_->SayNow(OwnName(notice.connection, 0));
     return;
   }
-  MutexLock lock(mutex_);
-  peer_name_ = news.who;
-  if (process_.empty()) process_ = news.process == 0 ? news.who : absl::StrCat("number ", news.process);
+  {
+    MutexLock lock(mutex_);
+    peer_name_ = news.who;
+    if (process_.empty()) process_ = news.process == 0 ? news.who : absl::StrCat("number ", news.process);
+  }
   if (!dialled_) Introduce();
 }
 

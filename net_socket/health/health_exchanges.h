@@ -106,7 +106,7 @@ class WaitExchange {
 
  private:
   // Once a socket, however often the peer introduces itself.
-  void Introduce() TCPX_REQUIRES(mutex_);
+  void Introduce();
 
   HealthSocket* const socket_;
   const bool dialled_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/dcheck.h"
+
 namespace tcpx {
 
 void CreditQueue::Push(uint64_t first_sequence, const int* tags, int count) {
@@ -28,6 +30,7 @@ void CreditQueue::Advance(size_t bytes) {
 bool CreditQueue::Rewind(uint32_t taken) {
   const uint64_t back = static_cast<uint32_t>(sent_) - taken;
   if (back > sent_ || back + bytes() > kWaitingMax) return false;
+  TCPX_DCHECK(back <= begin_);
   begin_ -= back;
   sent_ -= back;
   return true;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <new>
 
+#include "common/dcheck.h"
 #include "common/log.h"
 #include "common/mutex.h"
 
@@ -75,7 +76,8 @@ void FreeKeySlot(unsigned char* slot) {
     return slot >= block.pages.data() && slot < block.pages.data() + kSlots * kKeySlotBytes;
   };
   Block** place = &g_blocks;
-  while (!has_it(**place)) place = &(*place)->next;
+  while (*place != nullptr && !has_it(**place)) place = &(*place)->next;
+  TCPX_DCHECK(*place != nullptr);
   Block* const block = *place;
   block->taken &= ~(uint64_t{1} << (static_cast<size_t>(slot - block->pages.data()) / kKeySlotBytes));
   if (block->taken != 0) return;

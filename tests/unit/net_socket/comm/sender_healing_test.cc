@@ -21,7 +21,7 @@ class SenderHealingTest : public ::testing::Test {
 
   ConnectionSetup HealingSetup() {
     ConnectionSetup setup = FakeSetup(&runtime_);
-    setup.health = std::make_shared<HealthPeer>(&hub_, &runtime_.reactor, 1, true);
+    setup.health = std::make_shared<HealthPeer>(&hub_, &runtime_.reactor, 1, true, nullptr);
     setup.heals = true;
     return setup;
   }

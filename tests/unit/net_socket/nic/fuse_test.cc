@@ -1,11 +1,11 @@
-#include "net_socket/nic/device_params.h"
-
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "net_socket/nic/device_params.h"
 
 namespace tcpx {
 namespace {

@@ -1,10 +1,10 @@
 // How TCPX_SPEED_MBPS is read.
-#include "net_socket/nic/device_params.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "net_socket/nic/device_params.h"
 
 namespace tcpx {
 namespace {

@@ -1,12 +1,11 @@
 // The ciphers against the vectors of their standards, from every library that has them.
-#include "net_socket/seal/cipher_suites.h"
-
 #include <gtest/gtest.h>
 
 #include <iostream>
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "tests/unit/net_socket/seal/fips_mode.h"
 
 namespace tcpx {
