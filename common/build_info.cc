@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <cstdint>
 #include <cstring>
 
 #include "absl/strings/escaping.h"
@@ -30,20 +31,31 @@ std::string IdInNotes(const char* at, const char* end) {
   return "";
 }
 
+bool Holds(const dl_phdr_info& object, uintptr_t address) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = object.dlpi_phdr[i];
+    if (part.p_type == PT_LOAD && address - object.dlpi_addr - part.p_vaddr < part.p_memsz) return true;
+  }
+  return false;
+}
+
+int LookInto(dl_phdr_info* object, size_t, void* id) {
+  if (!Holds(*object, reinterpret_cast<uintptr_t>(&BuildId))) return 0;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = object->dlpi_phdr[i];
+    if (part.p_type != PT_NOTE) continue;
+    const char* const at = reinterpret_cast<const char*>(object->dlpi_addr + part.p_vaddr);
+    const std::string found = IdInNotes(at, at + part.p_memsz);
+    if (!found.empty()) *static_cast<std::string*>(id) = found;
+  }
+  return 1;
+}
+
 }  // namespace
 
-// The linker's: where the ELF header of this library or program lies in memory. The notes are in the same segment.
-extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
-
 std::string BuildId() {
-  ElfW(Ehdr) head;
-  std::memcpy(&head, __ehdr_start, sizeof(head));
-  const auto* const parts = reinterpret_cast<const ElfW(Phdr)*>(__ehdr_start + head.e_phoff);
   std::string id;
-  for (int i = 0; i < head.e_phnum && id.empty(); ++i) {
-    const char* const at = __ehdr_start + parts[i].p_offset;
-    if (parts[i].p_type == PT_NOTE) id = IdInNotes(at, at + parts[i].p_filesz);
-  }
+  dl_iterate_phdr(&LookInto, &id);
   return id;
 }
 

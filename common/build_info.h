@@ -5,7 +5,7 @@
 //          which build.
 // Threads: any. Lifetime: nothing is kept.
 // Errors:  none; a library without a build id has an empty one.
-// Source:  the note: NT_GNU_BUILD_ID of elf.h; __ehdr_start of GNU ld, gold and lld.
+// Source:  the note: NT_GNU_BUILD_ID of elf.h, found through dl_iterate_phdr(3).
 #pragma once
 
 #include <string>

@@ -35,22 +35,23 @@ Handover LaneSockets::TakeSocket(int lane, SocketOffer* offer) {
   if (setup_->lane_fd(lane) < 0) return Open(lane, offer);
   const std::shared_ptr<Seals> seals = offer->seals;
   const uint64_t position = offer->position;
-  if (end_->lanes()->pool_lane(lane) != nullptr) {
+  const auto done = offer->done;
+  const bool pooled = end_->lanes()->pool_lane(lane) != nullptr;
+  uint64_t taken = 0;
+  if (pooled) {
     Reactor* const reactor = &setup_->runtime->reactor;
-    offer->done = [reactor, lane, self = self_, seals, position, done = std::move(offer->done)](uint64_t taken) {
-      reactor->Post([lane, self, done, seals, taken, position] {
-        done(taken);
-        self.With([&](LaneSockets* one) { one->Resumed(lane, position, taken, seals.get()); });
+    offer->done = [reactor, lane, self = self_, seals, position, done](uint64_t now) {
+      reactor->Post([lane, self, done, seals, now, position] {
+        done(now);
+        self.With([&](LaneSockets* one) { one->Resumed(lane, position, now, seals.get()); });
       });
     };
-    return HandOver(lane, offer);
+  } else {
+    offer->done = [&taken, &done](uint64_t now) { done(taken = now); };
   }
-  uint64_t taken = 0;
-  const auto done = offer->done;
-  offer->done = [&taken, &done](uint64_t now) { done(taken = now); };
   const Handover handed = HandOver(lane, offer);
   if (handed == Handover::kBusy) offer->done = done;
-  if (handed == Handover::kTaken) Resumed(lane, position, taken, seals.get());
+  if (handed == Handover::kTaken && !pooled) Resumed(lane, position, taken, seals.get());
   return handed;
 }
 

@@ -32,9 +32,7 @@ GpuHub::~GpuHub() {
   for (const auto& pool : pools_) stuck = !pool->AwaitCopies() || stuck;
   pools_.clear();
   if (stuck) return;
-  for (const auto& [gpu, context] : retained_) {
-    if (context != nullptr) (void)driver_->api().primary_release(gpu);
-  }
+  for (const auto& [gpu, context] : retained_) (void)driver_->api().primary_release(gpu);
 }
 
 void GpuHub::SetNumaNodes(std::vector<int> nodes) {
@@ -43,11 +41,12 @@ void GpuHub::SetNumaNodes(std::vector<int> nodes) {
 }
 
 absl::StatusOr<CuContext> GpuHub::Primary(int gpu) {
-  CuContext& context = retained_[gpu];
-  if (context != nullptr) return context;
+  const auto known = retained_.find(gpu);
+  if (known != retained_.end()) return known->second;
+  CuContext context = nullptr;
   const absl::Status status = driver_->Check(driver_->api().primary_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
   if (!status.ok()) return status;
-  return context;
+  return retained_[gpu] = context;
 }
 
 // Memory mapped with cuMemMap (NCCL_CUMEM_ENABLE) belongs to no context: the primary one reaches it, as NCCL does.

@@ -51,7 +51,7 @@ class GpuHub {
   std::vector<int> numa_nodes_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<GpuPool>> pools_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<GpuWriter>> writers_ TCPX_GUARDED_BY(mutex_);
-  std::map<int, CuContext> retained_ TCPX_GUARDED_BY(mutex_);  // primary contexts; null: it can't be had
+  std::map<int, CuContext> retained_ TCPX_GUARDED_BY(mutex_);  // primary contexts
 };
 
 }  // namespace tcpx
