@@ -1,5 +1,5 @@
 // What a lane's old socket had left comes first, and counts.
-#include "net_socket/receive/stream_intake.h"
+#include "net_socket/receive/receive_stream.h"
 
 #include <errno.h>
 #include <gtest/gtest.h>
