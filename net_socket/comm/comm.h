@@ -5,9 +5,9 @@
 //          "not yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they
 //          touch the striper, the receives and the failure. Housekeeping and other connections reach a comm through
 //          links.
-// Parts:   the failure (connection_failure.h), the registered memory (registered_regions.h), housekeeping's looks
-//          (progress_check.h), other sockets for lanes (lane_sockets.h), what the health socket tells (peer_news.h), a
-//          profiler's events (transfer_events.h), what is counted (end_numbers.h). Here are the lock and the closing.
+// Parts:   the failure (connection_failure.h), housekeeping's looks (progress_check.h), other sockets for lanes
+//          (lane_sockets.h), what the health socket tells (peer_news.h), a profiler's events (transfer_events.h), what
+//          is counted (end_numbers.h). Here are the registered memory, the lock and the closing.
 // States:  open -> failed (first error sticks) -> closed (lane_owner.h). Close takes the orderly road exactly
 //          when nothing failed and no request is unfinished; else lanes are reset.
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
@@ -22,10 +22,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nccl/plugin_api.h"
 #include "net_socket/comm/end_numbers.h"
 #include "net_socket/comm/lane_sockets.h"
 #include "net_socket/comm/peer_news.h"
-#include "net_socket/comm/registered_regions.h"
 #include "net_socket/health/failure_group.h"
 #include "net_socket/health/watchdog.h"
 #include "net_socket/message/transfer_events.h"
@@ -33,6 +36,42 @@
 namespace tcpx {
 
 class GpuAllowance;
+class GpuPool;
+
+// What regMr hands out. Staged copies need nothing of it; it names the memory whose use must end in deregMr.
+// Threads: constant from regMr on. Units: bytes.
+class MemoryRegion {
+ public:
+  GpuPool* gpu = nullptr;  // null exactly when it is host memory
+  char* data = nullptr;
+  size_t bytes = 0;
+
+  // True exactly when a request for `length` bytes at `at`, of the region `own`, uses this memory. One without a region
+  // of its own counts for all memory that it overlaps.
+  bool UsedBy(const MemoryRegion* own, const char* at, size_t length) const {
+    if (own != nullptr) return own == this;
+    return at < data + bytes && at + length > data;
+  }
+};
+
+// The memory that NCCL has registered with a comm. A region lives until Remove, or as long as this.
+// Threads: Make from any; Add and Remove under the comm's mutex. Lifetime: borrows the setup.
+class RegisteredRegions {
+ public:
+  explicit RegisteredRegions(const ConnectionSetup* setup) : setup_(setup) {}
+
+  // A region that is not registered yet: asking the driver takes its time. kInvalidArgument for memory of a kind that
+  // was not announced, else the GPU driver's error.
+  absl::StatusOr<std::unique_ptr<MemoryRegion>> Make(void* data, size_t bytes, MemoryType type) const;
+  MemoryRegion* Add(std::unique_ptr<MemoryRegion> region);
+  // Not found: a no-op.
+  void Remove(const MemoryRegion* region) { regions_.erase(region); }
+  size_t count() const { return regions_.size(); }
+
+ private:
+  const ConnectionSetup* const setup_;
+  absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;
+};
 
 class Comm : protected ConnectionEnd, private FailureGroup::Member {
  public:

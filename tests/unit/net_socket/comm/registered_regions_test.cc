@@ -1,5 +1,5 @@
 // What regMr takes, where there is no GPU.
-#include "net_socket/comm/registered_regions.h"
+#include "net_socket/comm/comm.h"
 
 #include <gtest/gtest.h>
 
