@@ -28,9 +28,7 @@ SendComm::SendComm(ConnectionSetup setup)
   Reactor* const reactor = &this->setup().runtime->reactor;
   watch_->StartInLoop(reactor, fds, std::move(openers));
   Begin(requests_.count());
-  if (this->setup().redialler != nullptr) {
-    this->setup().redialler->StartInLoop(tie_.To<RedialledLanes>(&healer_), taker());
-  }
+  if (this->setup().redialler != nullptr) this->setup().redialler->StartInLoop(tie_.To(&healer_), taker());
 }
 
 SenderParts SendComm::Parts() {

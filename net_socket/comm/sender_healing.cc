@@ -18,28 +18,9 @@ void SenderHealing::LaneLostInLoop(int lane) {
 // here. While nothing is under way, or this end has said bye, the peer may simply have closed, and its message about
 // that may be lost: that is an error only for a caller that still sends.
 void SenderHealing::LaneGone(const absl::Status& status, int lane) {
-  if (!parts_.healing().heals()) return;
+  if (!healing().heals()) return;
   if (parts_.end->FlightNow().messages == 0 || parts_.loss->parting()) return parts_.loss->Note(status, lane, false);
   parts_.failure->FailFound(status, lane);
-}
-
-int64_t SenderHealing::TakeFirstDial(int lane) {
-  return parts_.healing().Judge([lane](Arbiter* arbiter) { return arbiter->TakeFirstDial(lane, MonotonicNanos()); });
-}
-
-int64_t SenderHealing::TakeDialTurn(int lane, bool first) {
-  return parts_.healing().Judge([=](Arbiter* arbiter) { return arbiter->TakeDialTurn(lane, first, MonotonicNanos()); });
-}
-
-bool SenderHealing::DialRefused(bool up) {
-  return parts_.healing().Judge([up](Arbiter* arbiter) { return arbiter->Refused(up, false, MonotonicNanos()); });
-}
-
-void SenderHealing::DialNotRefused(bool reached) {
-  parts_.healing().Judge([reached](Arbiter* arbiter) {
-    arbiter->NotRefused();
-    if (reached) arbiter->Reached(MonotonicNanos());
-  });
 }
 
 bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
@@ -48,8 +29,8 @@ bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
   (void)stall_.Stalled(flight, now_ns, 0);
   for (int lane = 0; lane < parts_.setup->lane_count(); ++lane) {
     if (parts_.setup->lane_fd(lane) < 0) continue;
-    const int64_t since_ns = parts_.healing().lanes().lost(lane) && Needs(lane, flight) ? stall_.since_ns() : 0;
-    parts_.healing().Judge([&](Arbiter* arbiter) { arbiter->Awaited(lane, since_ns); });
+    const int64_t since_ns = healing().lanes().lost(lane) && Needs(lane, flight) ? stall_.since_ns() : 0;
+    healing().Judge([&](Arbiter* arbiter) { arbiter->Awaited(lane, since_ns); });
     Look(lane, now_ns);
   }
   return true;
@@ -57,7 +38,7 @@ bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
 
 // A message of up to TCPX_EXPRESS_BYTES goes by lane 0, a larger one by any other, where there are others.
 bool SenderHealing::Needs(int lane, const Flight& flight) const {
-  const LaneTable& lanes = parts_.healing().lanes();
+  const LaneTable& lanes = healing().lanes();
   if (flight.bytes_total <= parts_.setup->express_bytes || lanes.CountMade() <= 1) return lane == 0;
   for (int other = 1; other < parts_.setup->lane_count(); ++other) {
     if (lanes.up(other)) return false;
@@ -67,7 +48,7 @@ bool SenderHealing::Needs(int lane, const Flight& flight) const {
 
 void SenderHealing::Look(int lane, int64_t now_ns) {
   if (parts_.failure->LookAtLane(lane, now_ns) != Arbiter::Finding::kSuspect) return;
-  parts_.healing().lanes().CancelMove(lane);  // It may have come to nothing.
+  healing().lanes().CancelMove(lane);  // It may have come to nothing.
   parts_.setup->redialler->TryBesideInLoop(lane);
 }
 
@@ -78,45 +59,45 @@ void SenderHealing::PeerIsUnheard(int lane) {
 }
 
 void SenderHealing::MovesUnheard(int lane) {
-  if (!parts_.heals() || !parts_.healing().lanes().NoteUnheard(lane)) return;
+  if (!parts_.heals() || !healing().lanes().NoteUnheard(lane)) return;
   parts_.setup->redialler->TryBesideInLoop(lane);
 }
 
 bool SenderHealing::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (!parts_.heals()) return false;
-  const LaneState state = parts_.healing().lanes().state(lane);
+  const LaneState state = healing().lanes().state(lane);
   if (IsAbsent(state)) return false;
   if (IsUp(state) && why == LetGoWhy::kSilent && !LetsSilentGo(lane)) return false;
   if (IsUp(state) && why == LetGoWhy::kReturns &&
-      !parts_.healing().LetGo(absl::UnavailableError("it returns to its own path, which works again"), lane)) {
+      !healing().LetGo(absl::UnavailableError("it returns to its own path, which works again"), lane)) {
     return false;
   }
   return parts_.Freeze(lane, records_taken);
 }
 
 bool SenderHealing::LetsSilentGo(int lane) {
-  const LaneState state = parts_.healing().lanes().state(lane);
+  const LaneState state = healing().lanes().state(lane);
   if (state == LaneState::kMoving) {
-    return parts_.healing().LetGo(absl::UnavailableError("it is slow, and is moved"), lane);
+    return healing().LetGo(absl::UnavailableError("it is slow, and is moved"), lane);
   }
   const int64_t now_ns = MonotonicNanos();
   LaneTcpInfo info;
   const bool unheard = state == LaneState::kUnheard;
   const int fd = parts_.setup->lane_fd(lane);
   const auto suspected = [&](Arbiter* arbiter) { return arbiter->Suspects(lane, info, now_ns); };
-  if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !parts_.healing().Judge(suspected))) return false;
-  const Stuck stuck = parts_.healing().Judge([lane](Arbiter* arbiter) { return arbiter->stuck(lane); });
+  if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !healing().Judge(suspected))) return false;
+  const Stuck stuck = healing().Judge([lane](Arbiter* arbiter) { return arbiter->stuck(lane); });
   const auto why = absl::UnavailableError(
-      absl::StrCat(HealedVerdict(parts_.healing(), stuck),
+      absl::StrCat(HealedVerdict(healing(), stuck),
                    unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
                            : "nothing of what it holds is acknowledged, and another socket found the peer"));
-  if (!parts_.healing().LetGo(why, lane, unheard ? Arbiter::Loss::kOther : Arbiter::Loss::kSilent)) return false;
-  parts_.healing().Judge([&](Arbiter* arbiter) { arbiter->Moved(lane, now_ns); });
+  if (!healing().LetGo(why, lane, unheard ? Arbiter::Loss::kOther : Arbiter::Loss::kSilent)) return false;
+  healing().Judge([&](Arbiter* arbiter) { arbiter->Moved(lane, now_ns); });
   return true;
 }
 
 void SenderHealing::LeavesPath(int lane, const absl::Status& why) {
-  if (!parts_.heals() || !parts_.healing().lanes().up(lane) || !parts_.healing().LetGo(why, lane)) return;
+  if (!parts_.heals() || !healing().lanes().up(lane) || !healing().LetGo(why, lane)) return;
   LaneLostInLoop(lane);
 }
 

@@ -18,7 +18,7 @@
 
 namespace tcpx {
 
-class SenderHealing final : public RedialledLanes {
+class SenderHealing {
  public:
   explicit SenderHealing(const SenderParts& parts) : parts_(parts), self_(parts.tie->To(this)) {}
 
@@ -29,15 +29,17 @@ class SenderHealing final : public RedialledLanes {
   // The receiver says that what it says on this lane is not acknowledged.
   void PeerIsUnheard(int lane);
 
-  bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
-  void LeavesPath(int lane, const absl::Status& why) override;
-  bool LanesOverdue() override { return parts_.healing().Overdue(); }
-  int64_t TakeFirstDial(int lane) override;
-  int64_t TakeDialTurn(int lane, bool first) override;
-  bool DialRefused(bool up) override;
-  void DialNotRefused(bool reached) override;
-  void LaneRefused(int lane) override { parts_.lanes->rates().Refused(lane - 1); }
-  void LaneGone(const absl::Status& status, int lane) override;
+  // For the code that dials. Its arbiter says when, and what a refusal means.
+  LaneHealing& healing() const { return parts_.healing(); }
+  // A socket in addition to a silent lane's, or by the lane's own path, has found the peer, and is to take its place:
+  // true, unless the lane has moved. *records_taken: how much of the peer's records has come, modulo 2^32.
+  bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken);
+  // The interface by which a lane goes is out: it is lost, unless it was before.
+  void LeavesPath(int lane, const absl::Status& why);
+  // A lane that was to be opened gets no socket now.
+  void LaneRefused(int lane) { parts_.lanes->rates().Refused(lane - 1); }
+  // There is no other socket for a lane that was lost.
+  void LaneGone(const absl::Status& status, int lane);
 
  private:
   void MovesUnheard(int lane);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "net_socket/comm/sender_healing.h"
 #include "net_socket/connect/tuning.h"
 
 namespace tcpx {
@@ -43,7 +44,7 @@ class ResumeDials::Dial final : public DialLane::Owner {
     const int64_t bound_ns = all->dialling_.runtime->options.reconnect_timeout_ns;
     bound_ = reactor().RepeatDeadlineInLoop(why == Why::kOpens ? tuning::kOpenNs : bound_ns, [this, bound_ns] {
       // Not while another lane is up: the peer can be reached.
-      const auto overdue = [](RedialledLanes* lanes) { return lanes->LanesOverdue(); };
+      const auto overdue = [](SenderHealing* lanes) { return lanes->healing().Overdue(); };
       if (why_ != Why::kOpens && !all_->lanes_.Ask(false, overdue)) return tuning::kAskOverdueNs;
       const DialLane* const shown = first_ != nullptr ? first_.get() : second_.get();
       Finish(absl::UnavailableError(
@@ -74,6 +75,12 @@ class ResumeDials::Dial final : public DialLane::Owner {
 
   Reactor& reactor() { return all_->dialling_.runtime->reactor; }
 
+  // Asks the connection's arbiter. `otherwise`: the connection is closed.
+  template <typename Answer, typename Function>
+  Answer Judge(Answer otherwise, Function function) {
+    return all_->lanes_.Ask(otherwise, [&](SenderHealing* lanes) { return lanes->healing().Judge(function); });
+  }
+
   const LanePath& FirstPath() const {
     return why_ == Why::kReturns ? all_->paths_.own(index_) : all_->paths_.at(index_);
   }
@@ -86,8 +93,8 @@ class ResumeDials::Dial final : public DialLane::Owner {
   }
 
   void AwaitFirstDial() {
-    const auto take = [this](RedialledLanes* lanes) { return lanes->TakeFirstDial(index_); };
-    const int64_t at_ns = all_->lanes_.Ask(int64_t{0}, take);
+    const auto take = [this](Arbiter* arbiter) { return arbiter->TakeFirstDial(index_, MonotonicNanos()); };
+    const int64_t at_ns = Judge(int64_t{0}, take);
     if (at_ns == 0) return RaceInLoop();
     next_ = reactor().AddTimerInLoop(at_ns, [this] { AwaitFirstDial(); });
   }
@@ -125,16 +132,20 @@ class ResumeDials::Dial final : public DialLane::Owner {
     all_->health_->Ask();
     if (all_->health_->socket().PeerVanished()) return true;
     const bool up = all_->dialling_.runtime->health.ProcessIsUpInLoop(all_->health_.get());
-    gone_ = all_->lanes_.Ask(true, [up](RedialledLanes* lanes) { return lanes->DialRefused(up); });
+    gone_ = Judge(true, [up](Arbiter* arbiter) { return arbiter->Refused(up, false, MonotonicNanos()); });
     return gone_;
   }
   void NotRefused(bool reached) {
-    all_->lanes_.With([reached](RedialledLanes* lanes) { lanes->DialNotRefused(reached); });
+    (void)Judge(true, [reached](Arbiter* arbiter) {
+      arbiter->NotRefused();
+      if (reached) arbiter->Reached(MonotonicNanos());
+      return true;
+    });
   }
 
   int64_t TakeDialTurn(bool first) {
-    const auto take = [&](RedialledLanes* lanes) { return lanes->TakeDialTurn(index_, first); };
-    return all_->lanes_.Ask(int64_t{0}, take);
+    const auto take = [&](Arbiter* arbiter) { return arbiter->TakeDialTurn(index_, first, MonotonicNanos()); };
+    return Judge(int64_t{0}, take);
   }
 
   // The first that gets here goes on alone, for as long as it gets on.
@@ -200,12 +211,12 @@ class ResumeDials::Dial final : public DialLane::Owner {
     // The health socket, which all connections listen to, hears first. Not at once: the lane is on the stack.
     reactor().AddTimerInLoop(0, [health = all_->health_, lanes = all_->lanes_, gone = gone_, why, lane = index_] {
       if (gone) health->GoneInLoop(nullptr);
-      lanes.With([&](RedialledLanes* one) { one->LaneGone(why, lane); });
+      lanes.With([&](SenderHealing* one) { one->LaneGone(why, lane); });
     });
   }
 
   void NotOpened() {
-    all_->lanes_.With([this](RedialledLanes* lanes) { lanes->LaneRefused(index_); });
+    all_->lanes_.With([this](SenderHealing* lanes) { lanes->LaneRefused(index_); });
   }
 
   // Not at once: the lane may be on the stack.
@@ -241,7 +252,7 @@ ResumeDials::ResumeDials(const DialSetup& setup, std::shared_ptr<HealthPeer> hea
 
 ResumeDials::~ResumeDials() = default;
 
-void ResumeDials::StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) {
+void ResumeDials::StartInLoop(Link<SenderHealing> lanes, Link<SocketTaker> taker) {
   lanes_ = std::move(lanes);
   taker_ = std::move(taker);
   std::vector<const Nic*> nics;
@@ -291,7 +302,7 @@ void ResumeDials::NicsChangedInLoop() {
     const Interface& interface = path.nic->interface;
     const auto why = absl::UnavailableError(
         absl::StrFormat("%s (%s) has no carrier, or lost its address", interface.name, interface.address.HostString()));
-    lanes_.With([&](RedialledLanes* lanes) { lanes->LeavesPath(lane, why); });
+    lanes_.With([&](SenderHealing* lanes) { lanes->LeavesPath(lane, why); });
   }
 }
 

@@ -79,7 +79,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   ResumeDials(const DialSetup& setup, std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths);
   ~ResumeDials() override;
 
-  void StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) override;
+  void StartInLoop(Link<SenderHealing> lanes, Link<SocketTaker> taker) override;
   void RedialInLoop(int lane, uint32_t records_taken) override { DialInLoop(lane, Why::kLost, records_taken); }
   void TryBesideInLoop(int lane) override;
   void OpenInLoop(int lane) override { DialInLoop(lane, Why::kOpens, 0); }
@@ -105,7 +105,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   const DialSetup dialling_;
   const std::shared_ptr<HealthPeer> health_;
   LanePaths paths_;
-  Link<RedialledLanes> lanes_;
+  Link<SenderHealing> lanes_;
   Link<SocketTaker> taker_;
   std::vector<uint32_t> attempts_;  // so far, by lane
   std::atomic<uint64_t> dialled_{0};
