@@ -6,7 +6,7 @@
 // Errors:  to the connection's failure.
 #pragma once
 
-#include "net_socket/comm/sender_parts.h"
+#include "net_socket/comm/sender_healing.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/send/lane_rates.h"
 
