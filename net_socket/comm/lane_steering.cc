@@ -78,7 +78,7 @@ bool LaneSteering::Closes(int lane) {
   uint32_t records_taken = 0;
   if (!parts_.Freeze(lane, &records_taken)) return false;
   if (!parts_.healing().lanes().Close(lane, MonotonicNanos())) {
-    parts_.watch->ResumeInLoop(lane, parts_.setup->lane_fd(lane), nullptr);  // The same socket.
+    parts_.watch->WatchInLoop(lane, parts_.setup->lane_fd(lane), nullptr);  // The same socket.
     return true;
   }
   parts_.watch->CloseInLoop(lane);

@@ -39,9 +39,8 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
 // One descriptor in the reactor.
 class PeerWatch::Lane final : public Reactor::Handler {
  public:
-  Lane(PeerWatch* watch, Reactor* reactor, int fd, int lane, CreditBook* credits, std::unique_ptr<Opener> opener)
+  Lane(PeerWatch* watch, int fd, int lane, CreditBook* credits, std::unique_ptr<Opener> opener)
       : watch_(watch),
-        reactor_(reactor),
         fd_(fd),
         lane_(lane),
         events_(EPOLLRDHUP | EPOLLET | (credits == nullptr ? uint32_t{EPOLLIN} : 0)),
@@ -51,14 +50,14 @@ class PeerWatch::Lane final : public Reactor::Handler {
   void OnEvents(uint32_t) override {
     SocketEnd end = SocketEnd::kNone;
     const absl::Status status = watch_->ReadInLoop(this, &end);
-    if (status.ok() && more_) reactor_->ChangeInLoop(fd_, events_);  // Reports what is left as a new edge.
+    if (status.ok() && more_) watch_->reactor_->ChangeInLoop(fd_, events_);  // Reports what is left as a new edge.
     if (status.ok()) return;
     UnwatchInLoop();
     watch_->Report(status, lane_, end);
   }
 
-  void WatchInLoop() { (void)reactor_->WatchInLoop(fd_, events_, this); }
-  void UnwatchInLoop() { reactor_->UnwatchInLoop(fd_); }
+  void WatchInLoop() { (void)watch_->reactor_->WatchInLoop(fd_, events_, this); }
+  void UnwatchInLoop() { watch_->reactor_->UnwatchInLoop(fd_); }
 
   absl::StatusOr<uint32_t> Freeze() {
     std::string rest;
@@ -117,7 +116,6 @@ class PeerWatch::Lane final : public Reactor::Handler {
   }
 
   PeerWatch* const watch_;
-  Reactor* const reactor_;
   const int fd_;
   const int lane_;
   const uint32_t events_;  // credits are read by isend: there only the end is watched
@@ -138,24 +136,21 @@ void PeerLoss::Note(absl::Status status, int lane, bool in_order) {
   state_.store(State::kKnown, std::memory_order_release);
 }
 
-PeerWatch::PeerWatch(Owner* owner, int max_receives) : owner_(tie_.To(owner)) {
+PeerWatch::PeerWatch(Owner* owner, Reactor* reactor, int lanes, int max_receives)
+    : owner_(tie_.To(owner)), reactor_(reactor), lanes_(static_cast<size_t>(lanes)) {
   if (max_receives > 1) credits_ = std::make_unique<CreditBook>(max_receives);
 }
 
 PeerWatch::~PeerWatch() = default;
 
-void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds,
-                            std::vector<std::unique_ptr<Opener>> openers) {
-  reactor_ = reactor;
-  lanes_.resize(fds.size());
-  for (size_t i = 0; i < fds.size(); ++i) {
-    if (fds[i] >= 0) OpenInLoop(static_cast<int>(i), fds[i], std::move(openers[i]));
-  }
-}
-
-void PeerWatch::OpenInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {
+void PeerWatch::WatchInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {
   auto& watched = lanes_[static_cast<size_t>(lane)];
-  watched = std::make_unique<Lane>(this, reactor_, fd, lane, lane == 0 ? credits_.get() : nullptr, std::move(opener));
+  if (watched == nullptr) {
+    watched = std::make_unique<Lane>(this, fd, lane, lane == 0 ? credits_.get() : nullptr, std::move(opener));
+  } else if (opener != nullptr) {
+    MutexLock lock(credit_mutex_);
+    watched->OpenBy(std::move(opener));
+  }
   watched->WatchInLoop();
 }
 
@@ -204,16 +199,6 @@ absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
 void PeerWatch::CloseInLoop(int lane) {
   MutexLock lock(credit_mutex_);
   lanes_[static_cast<size_t>(lane)]->GiveBack();
-}
-
-void PeerWatch::ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {
-  const auto& watched = lanes_[static_cast<size_t>(lane)];
-  if (watched == nullptr) return OpenInLoop(lane, fd, std::move(opener));
-  if (opener != nullptr) {
-    MutexLock lock(credit_mutex_);
-    watched->OpenBy(std::move(opener));
-  }
-  watched->WatchInLoop();
 }
 
 }  // namespace tcpx

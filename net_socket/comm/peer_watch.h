@@ -4,7 +4,7 @@
 //          error of the receiver, or its death, is known without a system call in isend or test. Credits, where there
 //          are any, can't wait for the reactor to wake: isend reads them on lane 0, and the reactor reads that lane
 //          only once the peer has ended it.
-// Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the closing thread, after
+// Threads: InLoop and the handlers in the reactor; TakeCredit by the calling thread; Stop by the closing thread, after
 //          which the owner is never touched.
 // Lifetime: destroyed in the reactor, after the descriptors were unwatched (by LingeringSockets). Errors: to PeerGone.
 #pragma once
@@ -81,12 +81,12 @@ class PeerWatch {
     ~Owner() = default;
   };
 
-  // `max_receives` above 1: credits are expected.
-  PeerWatch(Owner* owner, int max_receives);
+  // `lanes`: that have a socket, or may get one. `max_receives` above 1: credits are expected.
+  PeerWatch(Owner* owner, Reactor* reactor, int lanes, int max_receives);
   ~PeerWatch();
 
-  // By lane; below 0: a lane without a socket yet.
-  void StartInLoop(Reactor* reactor, const std::vector<int>& fds, std::vector<std::unique_ptr<Opener>> openers);
+  // The lane has got a socket, its first or another one. `opener` null: it is not sealed, or it is still the same.
+  void WatchInLoop(int lane, int fd, std::unique_ptr<Opener> opener);
   void Stop() { tie_.Cut(); }
 
   // The lane is to get another socket: reads what came on this one. How much of them came on the lane so far, modulo
@@ -94,15 +94,12 @@ class PeerWatch {
   absl::StatusOr<uint32_t> FreezeInLoop(int lane);
   // It was closed instead: wipes the keys of its socket.
   void CloseInLoop(int lane);
-  // It has got it, or its first one: `fd`. `opener` null: it is not sealed, or it is still the same socket.
-  void ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener);
 
   // As CreditBook::Take; reads what has arrived where it has to. False too while the reactor is reading.
   bool TakeCredit(int32_t tag, uint64_t* sequence);
 
  private:
   class Lane;
-  void OpenInLoop(int lane, int fd, std::unique_ptr<Opener> opener);
   enum class SocketEnd { kNone, kInOrder, kBroken };
 
   absl::Status ReadInLoop(Lane* lane, SocketEnd* end);
@@ -110,10 +107,10 @@ class PeerWatch {
 
   Tie tie_;  // cut: stopped
   const Link<Owner> owner_;
+  Reactor* const reactor_;
   Mutex credit_mutex_;  // never held while the owner hears of it
   // Null: none are expected. Lane 0's reader is guarded like it.
   std::unique_ptr<CreditBook> credits_ TCPX_PT_GUARDED_BY(credit_mutex_);
-  Reactor* reactor_ = nullptr;
   std::vector<std::unique_ptr<Lane>> lanes_;  // null: it has no socket yet
 };
 

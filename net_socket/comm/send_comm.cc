@@ -15,18 +15,15 @@ namespace tcpx {
 SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
       requests_(this, kRequestsMax * this->setup().max_receives),
-      watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)),
+      watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), &this->setup().runtime->reactor,
+                                         this->setup().lane_count(), this->setup().max_receives)),
       lanes_(&this->setup(), &failure(), PostedMax(), LaneSteering::RatesFor(healing(), tie_.To(&steering_))),
       healer_(Parts()),
       steering_(Parts()) {
-  std::vector<int> fds;
-  std::vector<std::unique_ptr<Opener>> openers;
-  for (LaneSocket& lane : this->setup().lanes) {
-    fds.push_back(lane.fd.get());
-    openers.push_back(std::move(lane.seals.opener));
+  for (int lane = 0; lane < this->setup().lane_count(); ++lane) {
+    const int fd = this->setup().lane_fd(lane);
+    if (fd >= 0) watch_->WatchInLoop(lane, fd, std::move(this->setup().seals(lane).opener));
   }
-  Reactor* const reactor = &this->setup().runtime->reactor;
-  watch_->StartInLoop(reactor, fds, std::move(openers));
   Begin(requests_.count());
   if (this->setup().redialler != nullptr) this->setup().redialler->StartInLoop(tie_.To(&healer_), taker());
 }
@@ -213,7 +210,7 @@ bool SendComm::AllAcknowledged() {
 }
 
 void SendComm::LaneResumed(int lane, Seals* seals) {
-  watch_->ResumeInLoop(lane, setup().lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
+  watch_->WatchInLoop(lane, setup().lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
   steering_.ResumedInLoop(lane);
   if (lane > 0) return;
   setup().runtime->reactor.RepeatInLoop(

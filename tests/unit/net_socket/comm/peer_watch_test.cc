@@ -95,15 +95,15 @@ TEST(FrozenLaneTest, ItsLastBytesAreNotPassedOver) {
   ASSERT_TRUE(reactor.Start().ok());
   for (const bool sealed : {true, false}) {
     Nobody nobody;
-    auto watch = std::make_unique<PeerWatch>(&nobody, 1);
+    auto watch = std::make_unique<PeerWatch>(&nobody, &reactor, 2, 1);
     TcpPair pairs[2] = {MakeTcpPair(), MakeTcpPair()};
     absl::Status told[2];
     reactor.RunSync([&] {
-      std::vector<std::unique_ptr<Opener>> openers(2);
-      for (auto& opener : openers) {
+      for (int lane = 0; lane < 2; ++lane) {
+        std::unique_ptr<Opener> opener;
         if (sealed) opener = std::make_unique<Opener>(TrafficKeys(), std::make_shared<SealBuffers>());
+        watch->WatchInLoop(lane, pairs[lane].a.get(), std::move(opener));
       }
-      watch->StartInLoop(&reactor, {pairs[0].a.get(), pairs[1].a.get()}, std::move(openers));
       for (int lane = 0; lane < 2; ++lane) {
         EXPECT_TRUE(watch->FreezeInLoop(lane).ok());
         const std::string forged(100, '\xff');
@@ -138,12 +138,11 @@ TEST(CutRecordTest, IsNoEndOfThePeers) {
   ASSERT_TRUE(reactor.Start().ok());
   for (const bool cut : {true, false}) {
     Hears owner;
-    auto watch = std::make_unique<PeerWatch>(&owner, 1);
+    auto watch = std::make_unique<PeerWatch>(&owner, &reactor, 1, 1);
     TcpPair pair = MakeTcpPair();
     reactor.RunSync([&] {
-      std::vector<std::unique_ptr<Opener>> openers;
-      openers.push_back(std::make_unique<Opener>(TrafficKeys(), std::make_shared<SealBuffers>()));
-      watch->StartInLoop(&reactor, {pair.a.get()}, std::move(openers));
+      auto opener = std::make_unique<Opener>(TrafficKeys(), std::make_shared<SealBuffers>());
+      watch->WatchInLoop(0, pair.a.get(), std::move(opener));
     });
     const std::string length("\x64\0\0\0", kSealedHeaderBytes);
     EXPECT_TRUE(WriteAll(pair.b.get(), cut ? length + std::string(20, 'x') : ""));
