@@ -132,10 +132,4 @@ bool LaneHealing::Overdue() {
   return Judge([&](Arbiter* arbiter) { return arbiter->Overdue(since_ns, MonotonicNanos()); });
 }
 
-void LaneHealing::AwaitInLoop(std::function<bool()> awaits) {
-  if (std::exchange(awaiting_, true)) return;
-  setup_->runtime->reactor.RepeatDeadlineInLoop(
-      tuning::kAskLanesNs, [awaits = std::move(awaits)] { return awaits() ? tuning::kAskLanesNs : Reactor::kOver; });
-}
-
 }  // namespace tcpx

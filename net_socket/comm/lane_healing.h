@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -59,9 +58,6 @@ class LaneHealing {
 
   // True exactly when no lane has been up for too long.
   bool Overdue();
-  // Asks `awaits` now and then, until it says no; nothing where somebody is asked already.
-  void AwaitInLoop(std::function<bool()> awaits);
-  void AwaitedInLoop() { awaiting_ = false; }
 
  private:
   LaneTable::Loss Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how);
@@ -74,7 +70,6 @@ class LaneHealing {
   Arbiter arbiter_ TCPX_GUARDED_BY(arbiter_mutex_);
   std::atomic<bool> zero_ended_{false};
   std::atomic<uint64_t> health_{0};
-  bool awaiting_ = false;  // the reactor's
 };
 
 }  // namespace tcpx

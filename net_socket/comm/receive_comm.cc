@@ -10,6 +10,7 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -224,15 +225,18 @@ void ReceiveComm::Quiesce() {
 }
 
 void ReceiveComm::LaneLost(int) {
-  healing().AwaitInLoop(
-      [link = tie_.To(this)] { return link.Ask(false, [](ReceiveComm* comm) { return comm->AwaitsLanes(); }); });
+  if (std::exchange(awaits_, true)) return;
+  setup().runtime->reactor.RepeatDeadlineInLoop(tuning::kAskLanesNs, [self = tie_.To(this)] {
+    const bool awaits = self.Ask(false, [](ReceiveComm* comm) { return comm->AwaitsLanes(); });
+    return awaits ? tuning::kAskLanesNs : Reactor::kOver;
+  });
 }
 
 // A sender that is there gives up first, and says why.
 bool ReceiveComm::AwaitsLanes() {
   const bool over = healing().Overdue();
   if (healing().heals() && healing().lanes().AnyLost() && !failed() && !over) return true;
-  healing().AwaitedInLoop();
+  awaits_ = false;
   if (!healing().heals() || !over) return false;
   failure().FailFound(absl::UnavailableError(absl::StrFormat(
                           "all lanes were lost and the peer has brought none back within %d s (TCPX_RECONNECT_TIMEOUT)",

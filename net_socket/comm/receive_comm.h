@@ -45,7 +45,7 @@ class ReceiveComm final : public Comm {
   void LaneLost(int lane) override;
   bool LooksForSilence(int64_t now_ns) override;
   void LaneResumed(int lane, Seals*) override { lanes_.LeaveAnswering(lane); }
-  // Whether this end still waits for lanes that the sender dials again.
+  // Whether this end still waits for lanes that the sender dials again. In the reactor, now and then.
   bool AwaitsLanes();
 
   bool MayReport(const ReceiveRequest& request) TCPX_REQUIRES(mutex_);
@@ -64,6 +64,7 @@ class ReceiveComm final : public Comm {
   std::unique_ptr<ReceiveStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   PostedReceiveTable table_;
   ReceiveLanes lanes_;
+  bool awaits_ = false;  // the reactor's: AwaitsLanes is asked
   ReceiveRequest* early_[kRequestsMax] TCPX_GUARDED_BY(mutex_);  // early_count_ of them, oldest first
   int early_count_ TCPX_GUARDED_BY(mutex_) = 0;
   int bulk_posted_ TCPX_GUARDED_BY(mutex_) = 0;  // posted requests with room for more than an express message
