@@ -36,11 +36,17 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Link<ConnectionEnd> end)
   if (!setup->heals) lanes_.End();
 }
 
-LaneTable::Loss LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how) {
+LaneTable::Loss LaneHealing::Note(const absl::Status& why, int lane, Arbiter::Loss how) {
+  const LaneTable::Why by = how == Arbiter::Loss::kDied ? LaneTable::Why::kDied : LaneTable::Why::kLetGo;
   const LaneTable::Loss loss = lanes_.Lose(lane, by, MonotonicNanos());
   setup_->activity->Note();
   if (loss != LaneTable::Loss::kNoted) return loss;
-  NoteLoss(lane, how);
+  LaneTcpInfo info;  // A dead socket tells too what the peer has acknowledged on it.
+  const bool read = ReadLaneTcpInfo(setup_->lane_fd(lane), &info);
+  Judge([&](Arbiter* arbiter) {
+    if (read) arbiter->Acked(lane, info, MonotonicNanos());
+    arbiter->Lost(lane, how);
+  });
   std::string more;
   if (MayLog(lane, &more)) {
     TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s%s",
@@ -49,16 +55,6 @@ LaneTable::Loss LaneHealing::Note(LaneTable::Why by, const absl::Status& why, in
                  by == LaneTable::Why::kDied ? "is lost" : "is let go", std::string(why.message()), more);
   }
   return loss;
-}
-
-// A dead socket tells too what the peer has acknowledged on it.
-void LaneHealing::NoteLoss(int lane, Arbiter::Loss how) {
-  LaneTcpInfo info;
-  const bool read = ReadLaneTcpInfo(setup_->lane_fd(lane), &info);
-  Judge([&](Arbiter* arbiter) {
-    if (read) arbiter->Acked(lane, info, MonotonicNanos());
-    arbiter->Lost(lane, how);
-  });
 }
 
 void LaneHealing::NoteSocket(int lane, uint64_t position, bool owes) {
@@ -112,7 +108,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   // A peer that closes, or that has failed, says so before its lanes end.
   setup_->health->Ask();
   if (setup_->health->socket().PeerVanished()) return false;
-  const LaneTable::Loss loss = Note(LaneTable::Why::kDied, why, lane, Arbiter::Loss::kDied);
+  const LaneTable::Loss loss = Note(why, lane, Arbiter::Loss::kDied);
   if (loss != LaneTable::Loss::kNoted) return loss == LaneTable::Loss::kKnown;
   // Perhaps only this end knows: the sender, which dials, then learns it. A sender's own end would count as
   // unacknowledged.

@@ -41,7 +41,7 @@ class LaneHealing {
   bool Lose(const absl::Status& why, int lane);
   // `lane` is to get another one although it is up. False: it gets none.
   bool LetGo(const absl::Status& why, int lane, Arbiter::Loss how = Arbiter::Loss::kOther) {
-    return Note(LaneTable::Why::kLetGo, why, lane, how) != LaneTable::Loss::kRefused;
+    return Note(why, lane, how) != LaneTable::Loss::kRefused;
   }
   // A lane has another socket: as Arbiter::Back.
   void NoteSocket(int lane, uint64_t position, bool owes);
@@ -60,8 +60,7 @@ class LaneHealing {
   bool Overdue();
 
  private:
-  LaneTable::Loss Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how);
-  void NoteLoss(int lane, Arbiter::Loss how);
+  LaneTable::Loss Note(const absl::Status& why, int lane, Arbiter::Loss how);
 
   const ConnectionSetup* const setup_;
   const Link<ConnectionEnd> end_;
