@@ -22,7 +22,6 @@ bool ThinTrial::Begin(double total, double top, const MeasuredWindow& window, Pi
     PathChanged();
     return false;
   }
-  base_ = total;
   top_ = std::max({top_, total, top});
   lanes->Set(tried_, State::kPaused);
   return true;
@@ -31,13 +30,12 @@ bool ThinTrial::Begin(double total, double top, const MeasuredWindow& window, Pi
 ThinTrial::Verdict ThinTrial::Judge(double total, double noise, PilotedLanes* lanes) {
   const double count = static_cast<double>(lanes->carrying()) + static_cast<double>(tried_.size());
   const double missed = std::clamp(tuning::kOwnPart / count, tuning::kMissedMin, tuning::kMissedMax);
-  const double top = std::max(base_, top_);
-  if (total >= (1 - missed) * top) {
+  if (total >= (1 - missed) * top_) {
     looks_ = vain_ = 0;
     for (int lane : tried_) lanes->Drop(lane);
     return Verdict::kNotMissed;
   }
-  const bool sure = total < (1 - missed - tuning::kSureNoise * noise) * top;
+  const bool sure = total < (1 - missed - tuning::kSureNoise * noise) * top_;
   if (!sure && ++looks_ < tuning::kThinLooks) return Verdict::kLookAgain;
   if (tried_.size() > 1) {
     batch_ = tried_.size() / 2;

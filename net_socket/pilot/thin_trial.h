@@ -50,7 +50,6 @@ class ThinTrial {
   const int vain_max_;
   PilotedLanes::Lanes tried_;
   std::vector<bool> needed_;  // by lane: thinning failed by it
-  double base_ = 0;           // before the trial
   double top_ = 0;            // the best since thinning began
   int vain_ = 0;              // single lanes that were missed, in a row
   int looks_ = 0;             // in a row in which the total was too low without those that are paused
