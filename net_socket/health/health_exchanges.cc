@@ -30,7 +30,7 @@ ClockRecord ClockExchange::Ask(int64_t now_ns) {
 }
 
 ClockRecord ClockExchange::Begin(int64_t now_ns) {
-  ++unanswered_;
+  ++rows_;
   left_ = kQuestions;
   best_ = ClockOffset();
   return Ask(now_ns);
@@ -51,7 +51,6 @@ std::optional<ClockOffset> ClockExchange::Hear(const ClockRecord& answer, int64_
     *more = Ask(now_ns);
     return std::nullopt;
   }
-  unanswered_ = 0;
   if (best_.peer.empty()) return std::nullopt;
   return best_;
 }

@@ -43,7 +43,7 @@ class ClockExchange {
   static constexpr int kUnansweredMax = 3;
 
   // False: the peer has never answered.
-  bool asks() const { return answered_ || unanswered_ < kUnansweredMax; }
+  bool asks() const { return answered_ || rows_ < kUnansweredMax; }
   // The first question of a row; what is left of an earlier one counts for nothing.
   ClockRecord Begin(int64_t now_ns);
   // `more`: the next question, if there is one. With the last answer: what came of the row.
@@ -54,7 +54,7 @@ class ClockExchange {
 
   int64_t asked_ns_ = 0;  // 0: nothing is
   int left_ = 0;
-  int unanswered_ = 0;
+  int rows_ = 0;           // of questions that were begun
   bool answered_ = false;  // ever
   ClockOffset best_;
 };
