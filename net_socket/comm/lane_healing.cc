@@ -74,16 +74,15 @@ Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
   }
   LaneTcpInfo info;
   const bool holds = IsUp(state) && QueuedBytes(fd) > 0 && ReadLaneTcpInfo(fd, &info);
-  auto probing = Arbiter::Probing::kAsIs;
+  int64_t probe_ns = 0;
   const auto finding = Judge([&](Arbiter* arbiter) {
-    if (holds) probing = arbiter->Probes(lane, info);
+    if (holds) probe_ns = arbiter->ProbeNs(lane, info);
     if (holds) return arbiter->Look(lane, info, now_ns);
     arbiter->LookAtIdle(lane, now_ns);
     return Arbiter::Finding::kFine;
   });
   // An older kernel pauses for up to two minutes.
-  if (probing == Arbiter::Probing::kOften) (void)SetRtoMax(fd, tuning::kProbeNs);
-  if (probing == Arbiter::Probing::kFreely) (void)SetRtoMax(fd, tuning::kProbeFreelyNs);
+  if (probe_ns != 0) (void)SetRtoMax(fd, probe_ns);
   return finding;
 }
 

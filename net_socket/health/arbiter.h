@@ -37,8 +37,6 @@ class Arbiter {
   enum class Loss { kDied, kSilent, kOther };
   // kSuspect: another socket may be tried. kStuck: no socket has moved a byte for too long: an error.
   enum class Finding { kFine, kSuspect, kStuck };
-  // How the kernel probes a shut window: as before, every second, or at its own pace.
-  enum class Probing { kAsIs, kOften, kFreely };
 
   // `silence_ns`: TCPX_PEER_TIMEOUT. `alone_ns`: TCPX_RECONNECT_TIMEOUT; at the dialled end plus kDiallerGivesUpNs.
   Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns)
@@ -72,11 +70,11 @@ class Arbiter {
   bool Dead(int lane, const LaneTcpInfo& info, int64_t now_ns) {
     return at(lane).liveness.Dead(info, now_ns, silence_ns_);
   }
-  // How often the kernel is to probe the lane's window from now on.
-  Probing Probes(int lane, const LaneTcpInfo& info) {
+  // From now on the longest pause between two of the kernel's probes of the lane's window; 0: as before.
+  int64_t ProbeNs(int lane, const LaneTcpInfo& info) {
     const bool shut = info.window_closed();
-    if (std::exchange(at(lane).probed, shut) == shut) return Probing::kAsIs;
-    return shut ? Probing::kOften : Probing::kFreely;
+    if (std::exchange(at(lane).probed, shut) == shut) return 0;
+    return shut ? tuning::kProbeNs : tuning::kProbeFreelyNs;
   }
   // Call if the lane's socket holds nothing, or the lane has none: Dead starts again.
   void ForgetLife(int lane) { at(lane).liveness.Forget(); }

@@ -282,12 +282,12 @@ TEST(ArbiterTest, ALostLaneThatHoldsSomethingHasWork) {
 
 TEST(ArbiterTest, AShutWindowIsProbedOften) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  EXPECT_EQ(Arbiter::Probing::kAsIs, arbiter.Probes(0, Holding()));
-  EXPECT_EQ(Arbiter::Probing::kOften, arbiter.Probes(0, Shut()));
-  EXPECT_EQ(Arbiter::Probing::kAsIs, arbiter.Probes(0, Shut()));
+  EXPECT_EQ(0, arbiter.ProbeNs(0, Holding()));
+  EXPECT_EQ(tuning::kProbeNs, arbiter.ProbeNs(0, Shut()));
+  EXPECT_EQ(0, arbiter.ProbeNs(0, Shut()));
   arbiter.Back(0, {1, true}, kStartNs);
-  EXPECT_EQ(Arbiter::Probing::kOften, arbiter.Probes(0, Shut())) << "it is another socket";
-  EXPECT_EQ(Arbiter::Probing::kFreely, arbiter.Probes(0, Holding()));
+  EXPECT_EQ(tuning::kProbeNs, arbiter.ProbeNs(0, Shut())) << "it is another socket";
+  EXPECT_EQ(tuning::kProbeFreelyNs, arbiter.ProbeNs(0, Holding()));
 }
 
 }  // namespace
