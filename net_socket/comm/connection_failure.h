@@ -1,12 +1,16 @@
-// connection_failure.h: a connection's failure: the one sticky status, who hears of it, and what later calls return.
+// connection_failure.h: a connection's failure: the one sticky status, its words, who hears of it, and what later calls
+// return.
 //
 // Purpose: the first error wins. It is written to the log, sent to the peer through the health socket, and spread to
-//          the other connections of the communicator (FailureGroup).
+//          the other connections of the communicator (FailureGroup). What tells why the connection has failed is
+//          gathered, and judged (verdict.h).
 // Reason:  what ends a peer ends its lanes and its health socket within moments of each other, and only the health
 //          socket says why. A thread that finds a lane broken waits for nothing: the connection is failing, its lanes
 //          keep still, and housekeeping makes it fail once the reason is known, or kReasonNs later.
-// Threads: any; Refusal and MoveToClosed under the comm's mutex. Nobody waits.
-// Lifetime: borrows the setup and the end, which outlive it. Errors: is what they are for.
+// Threads: any, while the setup's sockets are open; Refusal and MoveToClosed under the comm's mutex. Nobody waits. What
+//          asks the health socket, as a verdict does: not with a mutex held that those who hear it take.
+// Lifetime: borrows the setup and the end, which outlive it.
+// Errors:  is what they are for. What can't be found out for a line is left out of it.
 #pragma once
 
 #include <atomic>
@@ -20,7 +24,6 @@
 #include "common/clock.h"
 #include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
-#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/lane_healing.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/health/verdict.h"
@@ -29,11 +32,29 @@
 namespace tcpx {
 
 class FailureGroup;
+struct ConnectionSetup;
+
+// In place of a lane's index: the connection as a whole.
+inline constexpr int kNoLane = -1;
 
 // What a connection fails with where nothing but the peer's end is known.
 inline constexpr char kPeerVanished[] =
     "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
     "says more";
+
+// Begins each verdict in a line.
+inline constexpr absl::string_view kVerdictMark = "verdict: ";
+// "verdict: host-gone: node7 pid 4711: its host is gone, or cut off; " and empty where the cause is not known.
+std::string VerdictPrefix(const Verdict& verdict);
+// What such a prefix names in a line that came from another rank. kNone: there is none.
+Verdict VerdictIn(absl::string_view line);
+// Such a prefix for a lane that is moved because the network drops its packets.
+std::string HealedVerdict(const LaneHealing& healing, Stuck stuck);
+
+// How the peer is called in verdicts.
+std::string PeerName(const ConnectionSetup& setup);
+// An interface of a lane of it that is out, or has lost its address; empty: none.
+std::string DownInterface(const LaneHealing& healing);
 
 // kQuiet: for what follows from a failure that was reported already. If this end itself ends the connection, it logs
 // nothing: kParting gives the peer a reason to report, if it still needs the connection; kSilent resets the connection,
@@ -92,10 +113,9 @@ class ConnectionFailure final : public LaneOwner {
   absl::Status Refusal();
   void MoveToClosed() { MoveTo(ConnectionState::kClosed); }
 
-  // One line for the log.
-  std::string Report(absl::string_view what, int lane) const {
-    return ReportLine(healing_, what, lane, end_->FlightNow());
-  }
+  // One line for the log. It names communicator, connection, device, lane, both addresses, the oldest message, round
+  // trip, retransmissions and the age of the last acknowledgement.
+  std::string Report(absl::string_view what, int lane) const;
 
  private:
   // What a lane was found to have ended with, while its reason is not known.

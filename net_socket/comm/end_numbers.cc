@@ -14,7 +14,6 @@
 #include "common/clock.h"
 #include "common/interfaces.h"
 #include "common/socket.h"
-#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/redialler.h"
 #include "net_socket/comm/runtime.h"
 

@@ -9,7 +9,6 @@
 #include "common/socket.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/end_lanes.h"
-#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"
 #include "net_socket/health/cpu_shortage.h"

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "net_socket/comm/failure_report.h"
+#include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/lane_liveness.h"
 

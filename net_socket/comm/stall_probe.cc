@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/end_lanes.h"
-#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/host_knock.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"

@@ -12,7 +12,6 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "net_socket/comm/failure_report.h"
 #include "net_socket/message/failure_kind.h"
 #include "net_socket/seal/opener.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
