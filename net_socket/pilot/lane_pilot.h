@@ -2,10 +2,10 @@
 // chooses which of them carry.
 //
 // Purpose: nobody knows beforehand how fast a path is, whether it limits each flow, or how many paths there are. So the
-//          pilot tries while the connection runs. It opens more lanes while the total grows (explore_trial.h), replaces
-//          a crowded lane by one on another path (spread_trial.h), drops lanes that bring nothing (thin_trial.h), and
-//          pauses a lane that is far slower than the others (LameLanes). If one flow fills the path, more lanes only
-//          lengthen the queue at its bottleneck. Pure.
+//          pilot tries while the connection runs. It opens more lanes while the total grows (ExploreTrial), replaces a
+//          crowded lane by one on another path (SpreadTrial), drops lanes that bring nothing (ThinTrial), and pauses a
+//          lane that is far slower than the others (LameLanes). If one flow fills the path, more lanes only lengthen
+//          the queue at its bottleneck. Pure.
 // Rules:   docs/lanes.md. One trial at a time, judged by a look in which the connection never paused; one that breaks
 //          off because it paused is undone. Pauses between tries differ by a little, by the seed, so that two
 //          connections get out of step.
@@ -16,11 +16,9 @@
 #include <cstdint>
 #include <random>
 
-#include "net_socket/pilot/explore_trial.h"
 #include "net_socket/pilot/lane_policy.h"
 #include "net_socket/pilot/measured_window.h"
-#include "net_socket/pilot/spread_trial.h"
-#include "net_socket/pilot/thin_trial.h"
+#include "net_socket/pilot/trials.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {

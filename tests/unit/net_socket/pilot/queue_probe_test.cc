@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "net_socket/pilot/explore_trial.h"
+#include "net_socket/pilot/trials.h"
 
 namespace tcpx {
 namespace {

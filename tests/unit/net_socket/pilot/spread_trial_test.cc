@@ -1,5 +1,5 @@
 // A crowded lane is replaced by one on a better path, and only to that.
-#include "net_socket/pilot/spread_trial.h"
+#include "net_socket/pilot/trials.h"
 
 #include <gtest/gtest.h>
 
