@@ -14,6 +14,7 @@ import sys
 ROOT = pathlib.Path(sys.argv[1]).resolve().parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("deploy/**/*.md"))]
 FOLDERS = ("net_socket", "common", "nccl", "profiler")
+SOURCES = (".h", ".cc")
 
 
 def literals(path):
@@ -54,7 +55,8 @@ def quoted(page):
 
 
 def main():
-    sources = [literals(path) for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.cc"))]
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in SOURCES]
+    sources = [literals(path) for path in paths]
     lines = [(page.name, number, line) for page in PAGES for number, line in quoted(page.read_text())]
     faults = 0
     if has_all("\n".join(sources), ["a line that no source has"]) or len(lines) < 20 or len(sources) < 50 \
