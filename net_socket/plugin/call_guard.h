@@ -7,10 +7,14 @@
 // Errors:  kUnknown: in the child, with a WARN the first time; after the end, without a line.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "common/clock.h"
+#include "common/log.h"
 
 namespace tcpx {
 
@@ -44,15 +48,37 @@ class CallGuard {
   bool forked() const { return forked_.load(std::memory_order_relaxed); }
   // What a call returns that may not enter. Calls with a comm, which the end does not free, are refused in the child
   // only.
-  absl::Status Refusal() const;
+  absl::Status Refusal() const {
+    if (!forked()) return absl::UnknownError("tcpx is being unloaded");
+    const absl::Status refusal = absl::UnknownError(
+        "tcpx can't be used in a forked child: start the process anew (exec, or the spawn start method)");
+    if (!warned_.exchange(true)) TCPX_WARN("%s", refusal.message());
+    return refusal;
+  }
 
   // From here on passes are refused. Waits until no call is inside; false: one still is after `patience_ns`.
-  bool End(int64_t patience_ns);
+  bool End(int64_t patience_ns) {
+    ended_.store(true);
+    for (const int64_t until_ns = MonotonicNanos() + patience_ns; inside_.load() != 0; usleep(kNapUs)) {
+      if (MonotonicNanos() > until_ns) return false;
+    }
+    return true;
+  }
   // It was no end: somebody uses the plugin.
   void Reopen() { ended_.store(false); }
 
  private:
-  bool Enter();
+  // From one look at the calls that are inside to the next. A guess.
+  static constexpr unsigned kNapUs = 50;
+
+  // Either End sees that it is inside, or it sees the end.
+  bool Enter() {
+    if (forked() || ended_.load()) return false;
+    inside_.fetch_add(1);
+    if (!ended_.load()) return true;
+    inside_.fetch_sub(1);
+    return false;
+  }
 
   std::atomic<bool> forked_{false};
   std::atomic<bool> protects_{true};
