@@ -137,8 +137,7 @@ class ConnectionApi {
   virtual absl::StatusOr<Comm*> Accept(ListenComm* listen) = 0;
 
   // Close always works and never blocks for long; null is a no-op.
-  virtual void CloseSend(Comm* comm) = 0;
-  virtual void CloseReceive(Comm* comm) = 0;
+  virtual void CloseComm(Comm* comm) = 0;
   virtual void CloseListen(ListenComm* listen) = 0;
 };
 

@@ -287,13 +287,8 @@ ncclResult_t Test(void* request, int* done, int* sizes) {
   return ResultFromStatus(status);
 }
 
-ncclResult_t CloseSend(void* comm) {
-  if (comm != nullptr) ThePlugin().CloseSend(static_cast<Comm*>(comm));
-  return ncclSuccess;
-}
-
-ncclResult_t CloseRecv(void* comm) {
-  if (comm != nullptr) ThePlugin().CloseReceive(static_cast<Comm*>(comm));
+ncclResult_t CloseComm(void* comm) {
+  if (comm != nullptr) ThePlugin().CloseComm(static_cast<Comm*>(comm));
   return ncclSuccess;
 }
 

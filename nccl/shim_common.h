@@ -74,8 +74,7 @@ ncclResult_t Receive(void* comm, ReceiveArgs args, void** mhandles, bool reads_r
 ncclResult_t Flush(void* comm, int n, void** data, int* sizes, void** mhandles, void** request);
 ncclResult_t Test(void* request, int* done, int* sizes);
 
-ncclResult_t CloseSend(void* comm);
-ncclResult_t CloseRecv(void* comm);
+ncclResult_t CloseComm(void* comm);
 ncclResult_t CloseListen(void* comm);
 
 }  // namespace tcpx::shim

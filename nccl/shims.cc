@@ -172,8 +172,8 @@ constexpr Table MakeTable() {
   table.irecv = Irecv;
   table.iflush = Flush;
   table.test = Test;
-  table.closeSend = CloseSend;
-  table.closeRecv = CloseRecv;
+  table.closeSend = CloseComm;
+  table.closeRecv = CloseComm;
   table.closeListen = CloseListen;
   if constexpr (kVersion >= 11) {
     table.makeVDevice = MakeVDevice;

@@ -83,7 +83,7 @@ absl::Status Plugin::DestroyContext(Context* context) {
     comms.assign(context->comms().begin(), context->comms().end());
     listens.assign(context->listens.begin(), context->listens.end());
   }
-  for (Comm* comm : comms) CloseComm(comm);
+  for (Comm* comm : comms) EndComm(comm);
   for (ListenComm* listen : listens) EndListen(listen);
   const bool aborted = EndContext(context);
   // Threads that have nothing left to do get the time to end, so that nothing of them is left. What lingers of other
@@ -343,7 +343,7 @@ absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   return LogMisuse(comm, comm->Test(request, done, sizes));
 }
 
-void Plugin::CloseComm(Comm* comm) {
+void Plugin::EndComm(Comm* comm) {
   {
     MutexLock lock(mutex_);
     if (!objects_.contains(comm)) return;  // Closed before.
@@ -354,14 +354,9 @@ void Plugin::CloseComm(Comm* comm) {
   owner.context->Release(std::move(owner.use));
 }
 
-void Plugin::CloseSend(Comm* comm) {
+void Plugin::CloseComm(Comm* comm) {
   const CallGuard::Pass pass(&guard_);
-  if (pass.ok()) CloseComm(comm);
-}
-
-ContextStatistics Plugin::Statistics(Context* context) {
-  MutexLock lock(mutex_);
-  return context->Statistics();
+  if (pass.ok()) EndComm(comm);
 }
 
 bool Plugin::Unload(absl::FunctionRef<bool()> has_groups) {

@@ -46,8 +46,7 @@ class Plugin final : public PluginApi {
   absl::Status Receive(Comm* comm, const ReceiveArgs& args, Request** request) override;
   absl::Status Flush(Comm* comm, const FlushArgs& args, Request** request) override;
   absl::Status Test(Request* request, bool* done, int* sizes) override;
-  void CloseSend(Comm* comm) override;
-  void CloseReceive(Comm* comm) override { CloseSend(comm); }
+  void CloseComm(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void Fail(Comm* comm, const absl::Status& status) override {
     if (!guard_.forked()) comm->FailFound(status);
@@ -67,8 +66,6 @@ class Plugin final : public PluginApi {
   // nothing is left of it, and later calls are refused. False: there are comms, or `has_groups` says that there are
   // groups of one-sided transfers: threads of the application may still be inside, and find all as it was.
   bool Unload(absl::FunctionRef<bool()> has_groups);
-  // What a living context's connections have moved so far.
-  ContextStatistics Statistics(Context* context);
   // In the child after a fork: every later call is refused.
   void DisableInChild() { guard_.Disable(); }
 
@@ -87,7 +84,7 @@ class Plugin final : public PluginApi {
       TCPX_REQUIRES(mutex_);
   Comm* Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use) TCPX_REQUIRES(mutex_);
   // Nothing where it was closed before, or is none.
-  void CloseComm(Comm* comm);
+  void EndComm(Comm* comm);
   void EndListen(ListenComm* listen);
 
   const std::string sysfs_root_;

@@ -264,7 +264,7 @@ bool RmaReceiver::waits() const {
 }
 
 void RmaReceiver::Close() {
-  if (comm_ != nullptr) net_->CloseReceive(comm_);
+  if (comm_ != nullptr) net_->CloseComm(comm_);
   comm_ = nullptr;
   batch_request_ = nullptr;
   arrivals_.clear();

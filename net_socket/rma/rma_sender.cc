@@ -253,7 +253,7 @@ absl::Status RmaSender::Forget(uint32_t id, int64_t patience_ns) {
 }
 
 void RmaSender::Close() {
-  if (up()) net_->CloseSend(comm_);
+  if (up()) net_->CloseComm(comm_);
   comm_ = nullptr;
   state_ = State::kClosed;
 }

@@ -86,7 +86,7 @@ TEST(ContextStatisticsTest, CanBeReadAtAnyTime) {
   std::thread reader([&] {
     ContextStatistics before;
     while (!end.load()) {
-      const ContextStatistics now = plugin.Statistics(context);
+      const ContextStatistics now = context->Statistics();
       EXPECT_GE(now.sent.messages, before.sent.messages);
       EXPECT_GE(now.received.bytes, before.received.bytes);
       before = now;
@@ -121,15 +121,15 @@ TEST(ContextStatisticsTest, CanBeReadAtAnyTime) {
   end.store(true);
   reader.join();
   for (int look = 0; look < 2; ++look) {
-    const ContextStatistics all = plugin.Statistics(context);
+    const ContextStatistics all = context->Statistics();
     EXPECT_EQ(2u, all.connections);
     EXPECT_EQ(kMessages, all.sent.messages);
     EXPECT_EQ(kMessages, all.sent.bytes);
     EXPECT_EQ(kMessages, all.received.messages);
     EXPECT_EQ(kMessages, all.received.bytes);
     if (look == 1) break;
-    plugin.CloseSend(send);
-    plugin.CloseReceive(receive);
+    plugin.CloseComm(send);
+    plugin.CloseComm(receive);
   }
   plugin.CloseListen(listen);
   EXPECT_TRUE(plugin.DestroyContext(context).ok());

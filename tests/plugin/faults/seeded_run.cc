@@ -271,9 +271,9 @@ class SeededRun {
       StepSender();
       sender_->Deregister();
     }
-    if (rng_.OneIn(2)) plugin_.CloseSend(send_), send_ = nullptr;
-    plugin_.CloseReceive(recv_);
-    plugin_.CloseSend(send_);
+    if (rng_.OneIn(2)) plugin_.CloseComm(send_), send_ = nullptr;
+    plugin_.CloseComm(recv_);
+    plugin_.CloseComm(send_);
     if (sender_ != nullptr) {
       sender_->ArmAll();
       receiver_->ArmAll();

@@ -111,8 +111,7 @@ absl::Status FakePlugin::Test(Request*, bool* is_done, int* sizes) {
   return status;
 }
 
-void FakePlugin::CloseSend(Comm* comm) { closed.push_back(comm); }
-void FakePlugin::CloseReceive(Comm* comm) { closed.push_back(comm); }
+void FakePlugin::CloseComm(Comm* comm) { closed.push_back(comm); }
 void FakePlugin::CloseListen(ListenComm* listen) { closed.push_back(listen); }
 
 void FakePlugin::ReportMisuse(Comm*, absl::string_view text) { misuses.emplace_back(text); }

@@ -74,8 +74,7 @@ class FakePlugin : public PluginApi {
   absl::Status Receive(Comm* comm, const ReceiveArgs& args, Request** posted) override;
   absl::Status Flush(Comm* comm, const FlushArgs& args, Request** posted) override;
   absl::Status Test(Request* posted, bool* is_done, int* sizes) override;
-  void CloseSend(Comm* comm) override;
-  void CloseReceive(Comm* comm) override;
+  void CloseComm(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void Fail(Comm*, const absl::Status&) override {}
   void Adopt(Comm* comm) override { adopted.push_back(comm); }

@@ -72,8 +72,8 @@ TEST(FailureOrderTest, NoErrorIsReturnedBeforeTheLineThatNamesItsCause) {
   const Connection one = Connect(&plugin, context);
   const Connection other = Connect(&plugin, context);
   ASSERT_TRUE(one.recv != nullptr && other.recv != nullptr);
-  plugin.CloseReceive(one.recv);
-  plugin.CloseReceive(other.recv);
+  plugin.CloseComm(one.recv);
+  plugin.CloseComm(other.recv);
 
   absl::Status of_one;
   std::thread thread([&] { of_one = SendUntilError(&plugin, one.send); });
@@ -87,8 +87,8 @@ TEST(FailureOrderTest, NoErrorIsReturnedBeforeTheLineThatNamesItsCause) {
   EXPECT_FALSE(of_other.ok());
   EXPECT_TRUE(told) << of_other;
 
-  plugin.CloseSend(one.send);
-  plugin.CloseSend(other.send);
+  plugin.CloseComm(one.send);
+  plugin.CloseComm(other.send);
   EXPECT_TRUE(plugin.DestroyContext(context).ok());
   EXPECT_TRUE(plugin.Unload([] { return false; }));
 }
