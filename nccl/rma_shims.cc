@@ -25,7 +25,7 @@ ncclResult_t RmaInit(void** ctx, uint64_t comm_id, ncclDebugLogger_t log) {
   if (!TheRma().Offered()) return ncclSystemError;
   ContextOptions options{kNetVersionOfRma, comm_id};
   options.one_sided = true;
-  return InitContext(ctx, options, log, nullptr);
+  return Deliver(CreateContext(options, log, nullptr), ctx);
 }
 
 // Equal to the net table's: both describe the same node of NCCL's topology, and this one is asked first.
