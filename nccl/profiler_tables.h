@@ -166,7 +166,8 @@ typedef struct {
 } ncclProfiler_v4_t;
 
 // Version 5: NCCL 2.28.x. Against v4: a 64-bit type, the calls of the application (groupApi, collApi, p2pApi,
-// kernelLaunch), and parentGroup.
+// kernelLaunch), and parentGroup. Version 6: NCCL 2.29.2 to 2.30.7. Against v5: collectives of the copy engines
+// (ceColl, ceCollSync, ceCollBatch), which fit into the union.
 
 typedef struct {
   bool graphCaptured;
@@ -217,43 +218,6 @@ typedef struct {
     ncclProfilerProxyStep_t proxyStep;
     ncclProfilerKernelCh_t kernelCh;
     ncclProfilerNetPlugin_t netPlugin;
-  };
-} ncclProfilerEventDescr_v5_t;
-
-// Of v5 and v6.
-template <class Descriptor>
-struct ncclProfilerTable_v5 {
-  const char* name;
-  // *eActivationMask is one of the process, and read again for each operation.
-  ncclResult_t (*init)(void** context, uint64_t commId, int* eActivationMask, const char* commName, int nNodes,
-                       int nranks, int rank, ncclDebugLogger_t logfn);
-  // Leaves *eHandle null where the event is of no interest.
-  ncclResult_t (*startEvent)(void* context, void** eHandle, Descriptor* eDescr);
-  ncclResult_t (*stopEvent)(void* eHandle);
-  ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_v5_t eState,
-                                   ncclProfilerEventStateArgs_v5_t* eStateArgs);
-  ncclResult_t (*finalize)(void* context);
-};
-
-typedef ncclProfilerTable_v5<ncclProfilerEventDescr_v5_t> ncclProfiler_v5_t;
-
-// Version 6: NCCL 2.29.2 to 2.30.7. Against v5: collectives of the copy engines (ceColl, ceCollSync, ceCollBatch).
-
-typedef struct {
-  uint64_t type;
-  void* parentObj;
-  int rank;
-  union {
-    ncclProfilerGroupApi_v5_t groupApi;
-    ncclProfilerCollApi_v5_t collApi;
-    ncclProfilerP2pApi_v5_t p2pApi;
-    ncclProfilerKernelLaunch_v5_t kernelLaunch;
-    ncclProfilerColl_v5_t coll;
-    ncclProfilerP2p_v5_t p2p;
-    ncclProfilerProxyOp_t proxyOp;
-    ncclProfilerProxyStep_t proxyStep;
-    ncclProfilerKernelCh_t kernelCh;
-    ncclProfilerNetPlugin_t netPlugin;
     struct {
       uint64_t seqNumber;
       const char* func;
@@ -268,24 +232,37 @@ typedef struct {
       uint32_t numBatches;
       uint32_t ceSeqNum;
       void* stream;
-    } ceColl;
+    } ceColl;  // v6
     struct {
       bool isComplete;
       int nRanks;
-    } ceCollSync;
+    } ceCollSync;  // v6
     struct {
       int numOps;
       size_t totalBytes;
       bool useIntraSync;
-    } ceCollBatch;
+    } ceCollBatch;  // v6
   };
-} ncclProfilerEventDescr_v6_t;
+} ncclProfilerEventDescr_v5_t;
 
-typedef ncclProfilerTable_v5<ncclProfilerEventDescr_v6_t> ncclProfiler_v6_t;
+typedef struct {
+  const char* name;
+  // *eActivationMask is one of the process, and read again for each operation.
+  ncclResult_t (*init)(void** context, uint64_t commId, int* eActivationMask, const char* commName, int nNodes,
+                       int nranks, int rank, ncclDebugLogger_t logfn);
+  // Leaves *eHandle null where the event is of no interest.
+  ncclResult_t (*startEvent)(void* context, void** eHandle, ncclProfilerEventDescr_v5_t* eDescr);
+  ncclResult_t (*stopEvent)(void* eHandle);
+  ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_v5_t eState,
+                                   ncclProfilerEventStateArgs_v5_t* eStateArgs);
+  ncclResult_t (*finalize)(void* context);
+} ncclProfiler_v5_t;
+
+typedef ncclProfilerEventDescr_v5_t ncclProfilerEventDescr_v6_t;
+typedef ncclProfiler_v5_t ncclProfiler_v6_t;
 
 static_assert(sizeof(ncclProfilerEventDescr_v4_t) == 104 && sizeof(ncclProfiler_v4_t) == 48, "ABI of v4");
-static_assert(sizeof(ncclProfilerEventDescr_v5_t) == 112 && sizeof(ncclProfiler_v5_t) == 48, "ABI of v5");
-static_assert(sizeof(ncclProfilerEventDescr_v6_t) == 112 && sizeof(ncclProfiler_v6_t) == 48, "ABI of v6");
+static_assert(sizeof(ncclProfilerEventDescr_v5_t) == 112 && sizeof(ncclProfiler_v5_t) == 48, "ABI of v5 and v6");
 
 // Events of a network plugin.
 

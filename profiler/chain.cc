@@ -11,22 +11,12 @@
 namespace tcpx {
 namespace {
 
-constexpr uint64_t kTypesOfV5 = ncclProfileCeColl - 1;
-constexpr uint64_t kTypesOfV4 = ncclProfileGroupApi - 1;
+// The events that v4, v5 and v6 have.
+constexpr uint64_t kTypes[] = {ncclProfileGroupApi - 1, ncclProfileCeColl - 1, ~uint64_t{0}};
 
-// False: the older version has no such event.
-bool Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v6_t* to) {
-  *to = from;
-  return true;
-}
+void Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v6_t* to) { *to = from; }
 
-bool Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v5_t* to) {
-  static_assert(sizeof(from) == sizeof(*to), "v6 only adds members to the union");
-  memcpy(to, &from, sizeof(*to));
-  return (from.type & ~kTypesOfV5) == 0;
-}
-
-bool Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v4_t* to) {
+void Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v4_t* to) {
   *to = {};
   to->type = static_cast<uint8_t>(from.type);
   to->parentObj = from.parentObj;
@@ -36,14 +26,14 @@ bool Narrow(const ncclProfilerEventDescr_v6_t& from, ncclProfilerEventDescr_v4_t
   // The parent of v5 is a call of the application, which v4 does not have.
   if (from.type == ncclProfileColl) to->parentObj = from.coll.parentGroup;
   if (from.type == ncclProfileP2p) to->parentObj = from.p2p.parentGroup;
-  return (from.type & ~kTypesOfV4) == 0;
 }
 
 template <typename Descriptor>
 ncclResult_t StartNarrowed(ncclResult_t (*start)(void*, void**, Descriptor*), void* context, void** handle,
                            const ncclProfilerEventDescr_v6_t& event) {
   Descriptor narrowed;
-  return Narrow(event, &narrowed) ? start(context, handle, &narrowed) : ncclSuccess;
+  Narrow(event, &narrowed);
+  return start(context, handle, &narrowed);
 }
 
 }  // namespace
@@ -55,8 +45,7 @@ absl::StatusOr<std::unique_ptr<Chain>> Chain::Load(const std::string& path, int 
     void* const symbol = dlsym(library, absl::StrCat("ncclProfiler_v", older).c_str());
     if (symbol == nullptr) continue;
     Table table = static_cast<ncclProfiler_v4_t*>(symbol);
-    if (older == 5) table = static_cast<ncclProfiler_v5_t*>(symbol);
-    if (older == 6) table = static_cast<ncclProfiler_v6_t*>(symbol);
+    if (older >= 5) table = static_cast<ncclProfiler_v5_t*>(symbol);
     return std::unique_ptr<Chain>(new Chain(library, older, table));
   }
   dlclose(library);
@@ -82,6 +71,7 @@ ncclResult_t Chain::Init(void** context, int* mask, const CommunicatorFacts& fac
 }
 
 ncclResult_t Chain::Start(void* context, void** handle, const ncclProfilerEventDescr_v6_t& event) {
+  if ((event.type & ~kTypes[version_ - 4]) != 0) return ncclSuccess;  // It has no such event.
   return std::visit([&](auto* table) { return StartNarrowed(table->startEvent, context, handle, event); }, table_);
 }
 

@@ -44,7 +44,7 @@ class Chain {
   ncclResult_t Finalize(void* context);
 
  private:
-  using Table = std::variant<ncclProfiler_v4_t*, ncclProfiler_v5_t*, ncclProfiler_v6_t*>;
+  using Table = std::variant<ncclProfiler_v4_t*, ncclProfiler_v5_t*>;  // v6 as v5
   Chain(void* library, int version, Table table) : library_(library), version_(version), table_(table) {}
 
   void* const library_;

@@ -86,13 +86,6 @@ ncclProfilerEventDescr_v6_t Widened(const ncclProfilerEventDescr_v4_t& event) {
   return wide;
 }
 
-ncclProfilerEventDescr_v6_t Widened(const ncclProfilerEventDescr_v5_t& event) {
-  ncclProfilerEventDescr_v6_t wide;
-  static_assert(sizeof(event) == sizeof(wide), "v6 only adds members to the union");
-  memcpy(&wide, &event, sizeof(wide));
-  return wide;
-}
-
 EventFacts FactsOf(const ncclProfilerEventDescr_v6_t& event) {
   EventFacts facts;
   facts.type = static_cast<uint32_t>(event.type);

@@ -33,9 +33,8 @@ struct EventFacts {
   bool captured = false;  // into a CUDA graph
 };
 
-// An event of an older version as the newest has it.
+// An event of an older version as the newest has it. Those of v5 are the newest's.
 ncclProfilerEventDescr_v6_t Widened(const ncclProfilerEventDescr_v4_t& event);
-ncclProfilerEventDescr_v6_t Widened(const ncclProfilerEventDescr_v5_t& event);
 inline const ncclProfilerEventDescr_v6_t& Widened(const ncclProfilerEventDescr_v6_t& event) { return event; }
 EventFacts FactsOf(const ncclProfilerEventDescr_v6_t& event);
 
