@@ -115,7 +115,8 @@ void Comm::RecordEvents() {
   EventRecorder::Settings settings;
   settings.sink = setup_.communicator->profiler.load(std::memory_order_acquire);
   if (settings.sink == nullptr) return;
-  settings.updates = setup_.communicator->profiler_updates;
+  // NCCL 2.26, whose newest version is v10, takes an update of an event for its stop; 2.27.3 and later know it.
+  settings.updates = setup_.communicator->has_finalize;
   settings.receive = !sends();
   settings.transfers = transfers_max_;
   MutexLock lock(mutex_);

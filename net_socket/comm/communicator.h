@@ -23,7 +23,6 @@ struct Communicator {
   LogSink log = nullptr;  // null: stderr
   // Connections that are handed to NCCL from now on tell it of each request. Null: none listens.
   std::atomic<ProfilerSink> profiler{nullptr};
-  bool profiler_updates = false;        // true exactly when this NCCL knows updates of an event
   int traffic_class = kNoTrafficClass;  // octet of the lanes that it dials
   // A failure is reported again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
   // plugin's errors nowhere (2.12 to 2.26).

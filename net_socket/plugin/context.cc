@@ -36,16 +36,14 @@ std::string HealedText(const ConnectionCounts& sent, const ConnectionCounts& rec
 }  // namespace
 
 Context::Context(const ContextOptions& options, int octet, bool spread_errors)
-    : api_version(options.api_version), one_sided(options.one_sided), communicator(std::make_shared<Communicator>()) {
+    : api_version(options.api_version), communicator(std::make_shared<Communicator>()) {
   communicator->id = options.comm_id;
   communicator->log = options.log;
   communicator->profiler = options.profiler;
-  // NCCL 2.26, whose newest version is v10, takes an update of an event for its stop; 2.27.3 and later know it.
-  communicator->profiler_updates = has_finalize();
   communicator->traffic_class = octet;
   communicator->repeat_warnings = !has_finalize();
   communicator->has_finalize = has_finalize();
-  communicator->one_sided = one_sided;
+  communicator->one_sided = options.one_sided;
   // Before v11 a context is the process's: it can't fail with one of its communicators.
   if (has_finalize() && spread_errors) communicator->group = std::make_shared<FailureGroup>();
 }
@@ -125,7 +123,7 @@ void ContextTable::Remove(Context* context) {
 void ContextTable::JoinGroup(Context* context) const {
   const Context* found = nullptr;
   for (const auto& [raw, other] : contexts_) {
-    if (other->communicator->id != context->communicator->id || other->one_sided) continue;
+    if (other->communicator->id != context->communicator->id || other->communicator->one_sided) continue;
     if (found == nullptr || other->made_by == context->made_by) found = raw;
   }
   if (found == nullptr) return;
@@ -140,13 +138,13 @@ bool ContextTable::ShowsReceiveHint() const {
                      [](const auto& entry) { return entry.second->api_version >= 9; });
 }
 
-// A GPU is only once in a communicator: contexts of the same one are as many GPUs. NCCL makes all of them before the
-// first connects.
+// A GPU is only once in a communicator: contexts of the same one are as many GPUs, but for those of RMA tables. NCCL
+// makes all of them before the first connects.
 int ContextTable::GpuCount() const {
   int most = 1;
   absl::flat_hash_map<uint64_t, int> counts;
   for (const auto& [raw, context] : contexts_) {
-    if (raw->has_finalize() && !raw->one_sided) most = std::max(most, ++counts[raw->communicator->id]);
+    if (raw->has_finalize() && !raw->communicator->one_sided) most = std::max(most, ++counts[raw->communicator->id]);
   }
   return most;
 }

@@ -37,7 +37,6 @@ class Context {
   Context(const ContextOptions& options, int octet, bool spread_errors);
 
   const int api_version;
-  const bool one_sided;  // of an RMA table: one more of a rank that has the net table's
   const pthread_t made_by = pthread_self();
   bool logs_table = false;  // TCPX_STATS
   absl::Status usable;      // an error: every listen and connect fails with it
