@@ -112,8 +112,7 @@ ncclResult_t Init(void** ctx, uint64_t comm_id, ncclNetCommConfig_v11_t* config,
 
 // Zero devices while there is no LegacyContext.
 ncclResult_t LegacyDevices(int* count) {
-  if (LegacyContext() != nullptr) return Devices(count);
-  if (count == nullptr) return ncclInvalidArgument;
+  if (LegacyContext() != nullptr || count == nullptr) return Devices(count);
   *count = 0;
   return ncclSuccess;
 }
