@@ -1,6 +1,7 @@
-// fields.h: numbers and texts, one after the other, in the body of a record.
+// fields.h: numbers and texts, one after the other, on the wire.
 //
-// Purpose: the one codec of all records that have fields. Numbers are on the wire as in memory: little endian (wire.h).
+// Purpose: the one codec of what has fields: PutFields and GetFields at fixed places, FieldWriter and FieldReader in
+//          the body of a record. Numbers are on the wire as in memory: little endian (wire.h).
 // Threads: one at a time. Units: bytes.
 // Errors:  what is missing, and all that would follow it, is taken as 0 or empty; ok() says so. Texts of a peer are
 //          made fit for a log line.
@@ -16,9 +17,14 @@
 
 namespace tcpx {
 
-template <typename T>
-void PutNumber(char* at, T value) {
-  std::memcpy(at, &value, sizeof(value));
+// Fields one after the other, without gaps, each as wide as its type. `at` has room for all of them.
+template <typename... Fields>
+inline void PutFields(char* at, const Fields&... fields) {
+  ((std::memcpy(at, &fields, sizeof(fields)), at += sizeof(fields)), ...);
+}
+template <typename... Fields>
+inline void GetFields(const char* at, Fields*... fields) {
+  ((std::memcpy(fields, at, sizeof(*fields)), at += sizeof(*fields)), ...);
 }
 
 template <typename T>

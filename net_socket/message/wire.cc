@@ -35,26 +35,16 @@ void DecodeOtherAddress(const char* in, Handle* handle) {
 
 void EncodeHeader(const FrameHeader& header, char* out) {
   std::memset(out, 0, kHeaderBytes);
-  PutNumber<uint8_t>(out, static_cast<uint8_t>(header.kind));
-  PutNumber<uint16_t>(out + 2, header.padding);
-  PutNumber<uint32_t>(out + 4, header.length);
-  PutNumber<uint64_t>(out + 8, header.sequence);
-  PutNumber<uint64_t>(out + 16, header.offset);
-  PutNumber<uint64_t>(out + 24, header.message_bytes);
-  PutNumber<int32_t>(out + 32, header.tag);
+  PutFields(out, header.kind, uint8_t{0}, header.padding, header.length, header.sequence, header.offset,
+            header.message_bytes, header.tag);
 }
 
 const char* DecodeHeader(const char* in, FrameHeader* header) {
-  const uint8_t kind = GetNumber<uint8_t>(in);
-  header->kind = static_cast<FrameKind>(kind);
-  header->padding = GetNumber<uint16_t>(in + 2);
-  header->length = GetNumber<uint32_t>(in + 4);
-  header->sequence = GetNumber<uint64_t>(in + 8);
-  header->offset = GetNumber<uint64_t>(in + 16);
-  header->message_bytes = GetNumber<uint64_t>(in + 24);
-  header->tag = GetNumber<int32_t>(in + 32);
+  uint8_t unused;
+  GetFields(in, &header->kind, &unused, &header->padding, &header->length, &header->sequence, &header->offset,
+            &header->message_bytes, &header->tag);
   if (header->kind == FrameKind::kChunk) return CheckChunk(*header);
-  if (kind < static_cast<uint8_t>(FrameKind::kFirstRecord)) return "unknown kind of frame";
+  if (header->kind < FrameKind::kFirstRecord) return "unknown kind of frame";
   if (header->length > kRecordBytesMax) return "record longer than 64 KiB";
   return nullptr;
 }
@@ -78,13 +68,11 @@ std::string CauseText(absl::string_view body) { return PlainText(body.substr(0, 
 
 void EncodeHandle(const Handle& handle, char* out) {
   std::memset(out, 0, kHandleUsedBytes);
-  PutNumber<uint32_t>(out, kHandleMagic);
-  PutNumber<uint16_t>(out + 4, kWireVersion);
-  PutNumber<uint16_t>(out + 6, handle.nics);
+  PutFields(out, kHandleMagic, kWireVersion, handle.nics);
   handle.address.Encode(out + 8);
-  std::memcpy(out + 32, handle.ticket.data(), handle.ticket.size());
+  PutFields(out + 32, handle.ticket);
   if (!handle.other_address.valid()) return;
-  PutNumber<uint16_t>(out + 48, handle.other_nics);
+  PutFields(out + 48, handle.other_nics);
   handle.other_address.Encode(out + 56);
 }
 
@@ -98,38 +86,20 @@ const char* DecodeHandle(const char* in, Handle* handle) {
   handle->address = *address;
   handle->nics = GetNumber<uint16_t>(in + 6);
   if (handle->nics < 1 || handle->nics > kNicsMax) return "handle holds a senseless number of interfaces";
-  std::memcpy(handle->ticket.data(), in + 32, handle->ticket.size());
+  GetFields(in + 32, &handle->ticket);
   DecodeOtherAddress(in, handle);
   return nullptr;
 }
 
 void EncodeHello(const Hello& hello, char* out) {
-  std::memset(out, 0, kHelloBytes);
-  PutNumber<uint32_t>(out, kHelloMagic);
-  PutNumber<uint16_t>(out + 4, hello.version);
-  PutNumber<uint16_t>(out + 6, hello.lane);
-  PutNumber<uint16_t>(out + 8, hello.lanes);
-  PutNumber<uint16_t>(out + 10, static_cast<uint16_t>(hello.kind));
-  PutNumber<int32_t>(out + 12, hello.traffic_class);
-  std::memcpy(out + 16, hello.ticket.data(), hello.ticket.size());
-  std::memcpy(out + 32, hello.connection_id.data(), hello.connection_id.size());
-  PutNumber<uint64_t>(out + 48, hello.features);
-  PutNumber<uint32_t>(out + 56, hello.express_bytes);
-  PutNumber<uint32_t>(out + 60, hello.attempt);
+  PutFields(out, kHelloMagic, hello.version, hello.lane, hello.lanes, hello.kind, hello.traffic_class, hello.ticket,
+            hello.connection_id, hello.features, hello.express_bytes, hello.attempt);
 }
 
 const char* DecodeHello(const char* in, Hello* hello) {
   if (GetNumber<uint32_t>(in) != kHelloMagic) return "not a tcpx peer";
-  hello->version = GetNumber<uint16_t>(in + 4);
-  hello->lane = GetNumber<uint16_t>(in + 6);
-  hello->lanes = GetNumber<uint16_t>(in + 8);
-  hello->kind = static_cast<HelloKind>(GetNumber<uint16_t>(in + 10));
-  hello->traffic_class = GetNumber<int32_t>(in + 12);
-  std::memcpy(hello->ticket.data(), in + 16, hello->ticket.size());
-  std::memcpy(hello->connection_id.data(), in + 32, hello->connection_id.size());
-  hello->features = GetNumber<uint64_t>(in + 48);
-  hello->express_bytes = GetNumber<uint32_t>(in + 56);
-  hello->attempt = GetNumber<uint32_t>(in + 60);
+  GetFields(in + sizeof(kHelloMagic), &hello->version, &hello->lane, &hello->lanes, &hello->kind, &hello->traffic_class,
+            &hello->ticket, &hello->connection_id, &hello->features, &hello->express_bytes, &hello->attempt);
   return nullptr;
 }
 
@@ -140,17 +110,12 @@ uint64_t HealthTag(const ConnectionId& connection_id) {
 size_t EncodeAnswer(const Answer& answer, char* out) {
   const size_t count = answer.nics.size();
   std::memset(out, 0, kAnswerFixedBytes + count * kPeerNicBytes);
-  PutNumber<uint32_t>(out, kAnswerMagic);
-  PutNumber<uint16_t>(out + 4, answer.version);
-  PutNumber<uint16_t>(out + 6, static_cast<uint16_t>(answer.status));
-  PutNumber<uint32_t>(out + 8, answer.max_receives);
-  PutNumber<uint32_t>(out + 12, static_cast<uint32_t>(count));
-  PutNumber<uint64_t>(out + 16, answer.features);
-  PutNumber<uint64_t>(out + 24, answer.taken);
+  PutFields(out, kAnswerMagic, answer.version, answer.status, answer.max_receives, static_cast<uint32_t>(count),
+            answer.features, answer.taken);
   char* at = out + kAnswerFixedBytes;
   for (const PeerNic& nic : answer.nics) {
     nic.address.Encode(at);
-    PutNumber<uint32_t>(at + SocketAddress::kEncodedBytes, nic.speed_mbps);
+    PutFields(at + SocketAddress::kEncodedBytes, nic.speed_mbps);
     at += kPeerNicBytes;
   }
   return static_cast<size_t>(at - out);
@@ -158,12 +123,9 @@ size_t EncodeAnswer(const Answer& answer, char* out) {
 
 const char* DecodeAnswer(const char* in, Answer* answer, int* nics) {
   if (GetNumber<uint32_t>(in) != kAnswerMagic) return "not a tcpx peer";
-  answer->version = GetNumber<uint16_t>(in + 4);
-  answer->status = static_cast<HelloStatus>(GetNumber<uint16_t>(in + 6));
-  answer->max_receives = GetNumber<uint32_t>(in + 8);
-  const uint32_t count = GetNumber<uint32_t>(in + 12);
-  answer->features = GetNumber<uint64_t>(in + 16);
-  answer->taken = GetNumber<uint64_t>(in + 24);
+  uint32_t count;
+  GetFields(in + sizeof(kAnswerMagic), &answer->version, &answer->status, &answer->max_receives, &count,
+            &answer->features, &answer->taken);
   if (answer->max_receives == 0 || answer->max_receives > kReceivesMax) return "of receives in groups of a wrong size";
   if (count > kNicsMax) return "more interfaces than a device can have";
   *nics = static_cast<int>(count);

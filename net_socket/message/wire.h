@@ -206,7 +206,7 @@ inline constexpr size_t kHandleHostMarkOffset = 104;
 static_assert(kHandleUsedBytes <= kHandleHostMarkOffset);
 static_assert(kHandleHostMarkOffset + sizeof(uint64_t) <= kHandleKeyOffset);
 
-inline void WriteHostMark(uint64_t mark, char* handle) { PutNumber(handle + kHandleHostMarkOffset, mark); }
+inline void WriteHostMark(uint64_t mark, char* handle) { PutFields(handle + kHandleHostMarkOffset, mark); }
 inline uint64_t ReadHostMark(const char* handle) { return GetNumber<uint64_t>(handle + kHandleHostMarkOffset); }
 
 }  // namespace tcpx

@@ -23,17 +23,8 @@ void WriteRmaRecord(const RmaRecord& record, const char* payload, char* to) {
   uint8_t flags = record.follows ? kFollows : 0;
   if (record.has_signal) flags |= kSignal;
   if (record.strong) flags |= kStrong;
-  PutNumber<uint8_t>(to, static_cast<uint8_t>(record.kind));
-  PutNumber<uint8_t>(to + 1, flags);
-  PutNumber<uint16_t>(to + 2, 0);
-  PutNumber<uint32_t>(to + 4, record.context);
-  PutNumber<uint32_t>(to + 8, record.region);
-  PutNumber<uint32_t>(to + 12, record.signal_region);
-  PutNumber<uint64_t>(to + 16, record.offset);
-  PutNumber<uint64_t>(to + 24, record.bytes);
-  PutNumber<uint64_t>(to + 32, record.signal_offset);
-  PutNumber<uint64_t>(to + 40, record.signal_add);
-  PutNumber<uint64_t>(to + 48, record.token);
+  PutFields(to, record.kind, flags, uint16_t{0}, record.context, record.region, record.signal_region, record.offset,
+            record.bytes, record.signal_offset, record.signal_add, record.token);
   const size_t in_batch = record.Space() - kRmaRecordBytes;
   if (in_batch == 0) return;
   std::memcpy(to + kRmaRecordBytes, payload, record.bytes);
@@ -56,14 +47,8 @@ const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::str
   record->follows = (flags & kFollows) != 0;
   record->has_signal = (flags & kSignal) != 0;
   record->strong = (flags & kStrong) != 0;
-  record->context = GetNumber<uint32_t>(from + 4);
-  record->region = GetNumber<uint32_t>(from + 8);
-  record->signal_region = GetNumber<uint32_t>(from + 12);
-  record->offset = GetNumber<uint64_t>(from + 16);
-  record->bytes = GetNumber<uint64_t>(from + 24);
-  record->signal_offset = GetNumber<uint64_t>(from + 32);
-  record->signal_add = GetNumber<uint64_t>(from + 40);
-  record->token = GetNumber<uint64_t>(from + 48);
+  GetFields(from + 4, &record->context, &record->region, &record->signal_region, &record->offset, &record->bytes,
+            &record->signal_offset, &record->signal_add, &record->token);
   batch->remove_prefix(kRmaRecordBytes);
   *payload = absl::string_view();
   if (record->follows && (!record->has_payload() || record->bytes == 0)) return "a payload that can't follow";
