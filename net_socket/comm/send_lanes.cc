@@ -9,7 +9,7 @@ namespace tcpx {
 
 SendLanes::SendLanes(ConnectionSetup* setup, LaneOwner* owner, size_t posted_max, const LaneRates::Settings& rates)
     : LanesOf(setup, owner,
-              ExpressSendLane::Settings{setup->lane_fd(0), posted_max, setup->path().pads_lone_frames, setup->heals,
+              ExpressSendLane::Settings{setup->lane_fd(0), setup->path().pads_lone_frames, setup->heals,
                                         setup->runtime->options.encrypt || setup->seals(0).sealer != nullptr}),
       rates_(rates),
       idle_(std::max(setup->lane_count() - 1, 1)) {

@@ -46,7 +46,8 @@ class SendRequest final : public Request {
   // Where times are kept (comm/transfer_times.h): of isend, and of the latest chunk that was sent; else 0.
   int64_t begun_ns = 0;
   Relaxed<int64_t> last_ns;
-  // On lane 0: the chunk being sent.
+  // On lane 0: what is queued behind it, and the chunk being sent.
+  SendRequest* next = nullptr;
   size_t chunk_offset = 0;
   size_t chunk_length = 0;
   uint16_t padding = 0;

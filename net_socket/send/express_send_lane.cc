@@ -32,7 +32,7 @@ ExpressSendLane::ExpressSendLane(LaneOwner* owner, const Settings& settings)
       settings_(settings),
       stream_(owner,
               {settings.fd, 0, settings.heals ? tuning::kHeldFrames : 0, tuning::kHeldCopyBytes, settings.seals}),
-      queue_(settings.posted_max, kChunkBytesMax, stream_.held()) {}
+      queue_(kChunkBytesMax, stream_.held()) {}
 
 void ExpressSendLane::Post(SendRequest* request, bool lone) {
   stream_.counts().chunks.Add(std::max<size_t>(1, (request->bytes + kChunkBytesMax - 1) / kChunkBytesMax));

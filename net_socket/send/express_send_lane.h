@@ -22,7 +22,6 @@ class ExpressSendLane {
  public:
   struct Settings {
     int fd = -1;
-    size_t posted_max = 0;         // requests at once, a power of two
     bool pads_lone_frames = true;  // PathProfile
     bool heals = false;            // the lane may get other sockets
     bool seals = false;            // nothing is sent in the clear (TCPX_ENCRYPT)

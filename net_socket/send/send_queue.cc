@@ -2,15 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/numeric/bits.h"
-#include "common/dcheck.h"
-
 namespace tcpx {
-
-SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max, HeldFrames* held)
-    : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), held_(held), ring_(new SendRequest*[capacity]) {
-  TCPX_DCHECK(absl::has_single_bit(capacity));
-}
 
 void SendQueue::StartChunk(SendRequest* request, size_t offset) const {
   request->chunk_offset = offset;
@@ -19,9 +11,11 @@ void SendQueue::StartChunk(SendRequest* request, size_t offset) const {
 }
 
 void SendQueue::Push(SendRequest* request, uint16_t padding) {
+  request->next = nullptr;
   request->padding = padding;
   StartChunk(request, 0);
-  ring_[tail_++ & mask_] = request;
+  (empty() ? head_ : tail_->next) = request;
+  tail_ = request;
   waiting_bytes_ += request->bytes;
 }
 
@@ -30,9 +24,9 @@ int SendQueue::Gather(iovec* iov, size_t* bytes) const {
   uint64_t skip = head_taken_;
   constexpr uint64_t kAll = ~uint64_t{0};
   uint64_t left = kAll;
-  const size_t room = held_ == nullptr ? tail_ - head_ : held_->room() + (head_taken_ > 0 ? 1 : 0);
-  for (size_t i = head_; i != tail_ && i - head_ < room && count + 3 <= kIovMax; ++i) {
-    const SendRequest& request = *ring_[i & mask_];
+  size_t room = held_ == nullptr ? SIZE_MAX : held_->room() + (head_taken_ > 0 ? 1 : 0);
+  for (const SendRequest* at = head_; at != nullptr && room > 0 && count + 3 <= kIovMax; at = at->next, --room) {
+    const SendRequest& request = *at;
     AppendPart(request.header, kHeaderBytes, &skip, &left, iov, &count);
     AppendPart(request.data + request.chunk_offset, request.chunk_length, &skip, &left, iov, &count);
     AppendPart(kPadding, request.padding, &skip, &left, iov, &count);
@@ -52,8 +46,8 @@ void SendQueue::Took(SendRequest* request, size_t bytes) {
 }
 
 void SendQueue::Advance(size_t bytes) {
-  while (bytes > 0 && head_ != tail_) {
-    SendRequest* request = ring_[head_ & mask_];
+  while (bytes > 0 && !empty()) {
+    SendRequest* request = head_;
     const size_t payload_end = kHeaderBytes + request->chunk_length;
     const size_t frame = payload_end + request->padding;
     const size_t step = std::min(bytes, frame - head_taken_);
@@ -67,7 +61,7 @@ void SendQueue::Advance(size_t bytes) {
     const bool last = next >= request->bytes;
     const bool copy = request->chunk_length <= kCopiedPayloadBytesMax;
     if (last) {
-      ++head_;
+      head_ = request->next;
     } else {
       StartChunk(request, next);
     }

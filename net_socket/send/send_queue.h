@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "net_socket/message/request.h"
 #include "net_socket/send/held_frames.h"
@@ -23,11 +22,12 @@ class SendQueue {
   // Messages that wait for an earlier one go out once this many bytes have gathered.
   static constexpr size_t kGatherBytes = 1 << 20;
 
-  // Room for `capacity` messages, a power of two. Messages longer than `chunk_bytes_max` travel as several chunks.
-  // With `held`, which it borrows, frames are kept there, and a request is done when that says so.
-  explicit SendQueue(size_t capacity, size_t chunk_bytes_max = kChunkBytesMax, HeldFrames* held = nullptr);
+  // Messages longer than `chunk_bytes_max` travel as several chunks. With `held`, which it borrows, frames are kept
+  // there, and a request is done when that says so.
+  explicit SendQueue(size_t chunk_bytes_max = kChunkBytesMax, HeldFrames* held = nullptr)
+      : chunk_bytes_max_(chunk_bytes_max), held_(held) {}
 
-  bool empty() const { return head_ == tail_; }
+  bool empty() const { return head_ == nullptr; }
   // Bytes of payload not yet taken by the kernel.
   size_t waiting_bytes() const { return waiting_bytes_; }
 
@@ -43,13 +43,11 @@ class SendQueue {
   // The socket took bytes of the frame that is being sent.
   void Took(SendRequest* request, size_t bytes);
 
-  const size_t mask_;
   const size_t chunk_bytes_max_;
   HeldFrames* const held_;
-  std::unique_ptr<SendRequest*[]> ring_;
-  size_t head_ = 0;
-  size_t tail_ = 0;
-  size_t head_taken_ = 0;  // of the head's current frame: header, payload and padding
+  SendRequest* head_ = nullptr;  // the others by SendRequest::next
+  SendRequest* tail_ = nullptr;  // the last of them, unless it is empty
+  size_t head_taken_ = 0;        // of the head's current frame: header, payload and padding
   size_t waiting_bytes_ = 0;
 };
 

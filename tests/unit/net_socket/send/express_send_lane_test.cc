@@ -31,7 +31,6 @@ class ExpressSendLaneTest : public ::testing::Test {
   static ExpressSendLane::Settings SettingsFor(int fd) {
     ExpressSendLane::Settings settings;
     settings.fd = fd;
-    settings.posted_max = 4;
     settings.heals = true;
     return settings;
   }

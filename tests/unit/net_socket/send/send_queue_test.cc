@@ -21,7 +21,7 @@ struct Message {
 // The queue with its requests and the stream it ought to give.
 class Sender {
  public:
-  Sender(const std::vector<Message>& messages, size_t chunk_bytes_max) : queue_(64, chunk_bytes_max) {
+  Sender(const std::vector<Message>& messages, size_t chunk_bytes_max) : queue_(chunk_bytes_max) {
     for (size_t i = 0; i < messages.size(); ++i) Push(messages[i], i, chunk_bytes_max);
   }
 
@@ -104,7 +104,7 @@ class Sender {
 const std::vector<Message> kMixed = {{0, 0}, {1, 0}, {100, 37}, {0, 560}, {300, 0}, {128, 0}, {257, 5}, {0, 0}};
 
 TEST(SendQueueTest, EmptyGivesNothing) {
-  SendQueue queue(8);
+  SendQueue queue;
   iovec iov[SendQueue::kIovMax];
   size_t bytes = 1;
   EXPECT_EQ(0, queue.Gather(iov, &bytes));
@@ -113,7 +113,7 @@ TEST(SendQueueTest, EmptyGivesNothing) {
 }
 
 TEST(SendQueueTest, NeverRunsPastItsEnd) {
-  SendQueue queue(4, 1000);
+  SendQueue queue(1000);
   const std::string data(10, 'x');
   SendRequest request;
   request.data = data.data();
@@ -177,7 +177,7 @@ TEST(SendQueueTest, SeededMessagesAndWrites) {
 }
 
 TEST(SendQueueTest, TheRingComesRound) {
-  SendQueue queue(4);
+  SendQueue queue;
   SendRequest requests[4];
   char byte = 'x';
   for (int i = 0; i < 1000; ++i) {
@@ -201,7 +201,7 @@ TEST(SendQueueTest, TheRingComesRound) {
 // Where lanes heal: what is copied is done when the kernel takes it, what is longer when its peer's has it.
 TEST(SendQueueTest, ShortPayloadIsDoneAtOnceAndLongWhenItIsAcknowledged) {
   HeldFrames held(8, 256 << 10);
-  SendQueue queue(8, kChunkBytesMax, &held);
+  SendQueue queue(kChunkBytesMax, &held);
   const std::string data(kCopiedPayloadBytesMax + 1, 'x');
   SendRequest requests[2];
   size_t stream = 0;
