@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/status.h"
 
 namespace tcpx {
 
@@ -45,9 +46,7 @@ class LingeringSockets::Socket final : public Reactor::Handler {
     // Bounded, so that a peer that floods does not keep the loop; what is left is reported again.
     for (int round = 0; round < 16; ++round) {
       const ssize_t got = recv(fd_.get(), discarded, sizeof(discarded), MSG_DONTWAIT);
-      if (got > 0) continue;
-      if (got < 0 && errno == EINTR) continue;
-      return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+      if (got <= 0) return got < 0 && IsTransientErrno(errno);
     }
     return true;
   }
@@ -69,14 +68,9 @@ class LingeringSockets::Socket final : public Reactor::Handler {
 };
 
 void LingeringSockets::Release(OwnedFd fd, int64_t linger_ns, Aborted aborted) {
-  auto shared = std::make_shared<OwnedFd>(std::move(fd));
-  reactor_->Post([this, shared, linger_ns, aborted = std::move(aborted)] {
+  reactor_->Post([this, shared = std::make_shared<OwnedFd>(std::move(fd)), linger_ns, aborted = std::move(aborted)] {
     reactor_->UnwatchInLoop(shared->get());
-    if (linger_ns == 0) {
-      shared->reset();
-      return;
-    }
-    (new Socket(this, std::move(*shared), aborted))->StartInLoop(linger_ns);
+    if (linger_ns > 0) (new Socket(this, std::move(*shared), aborted))->StartInLoop(linger_ns);
   });
 }
 
