@@ -33,11 +33,28 @@ void PinTo(const ThreadPlace& place) {
   }
 }
 
+// *ring: why there is none where one was wanted.
+absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(EngineChoice choice, absl::Status* ring) {
+  if (choice == EngineChoice::kEpoll) return MakeEpollEngine();
+  auto engine = MakeUringEngine();
+  *ring = engine.status();
+  return engine.ok() ? std::move(engine) : MakeEpollEngine();
+}
+
+// Once, for all threads that should have a ring and have none.
+void LogRings(EngineChoice choice, const std::string& text) {
+  if (choice == EngineChoice::kIoUring) {
+    TCPX_WARN("TCPX_ENGINE=io_uring: %s", text);
+  } else {
+    TCPX_INFO("%s", text);
+  }
+}
+
 }  // namespace
 
-absl::Status ProgressThread::Start(EngineChoice choice, const ThreadPlace& place, int index) {
+absl::Status ProgressThread::Start(EngineChoice choice, const ThreadPlace& place, int index, absl::Status* ring) {
   devices_ = place.devices;
-  auto thread = StartThread("a progress thread", [=] { Run(choice, place, index); });
+  auto thread = StartThread("a progress thread", [=] { Run(choice, place, index, ring); });
   if (!thread.ok()) return thread.status();
   thread_ = *std::move(thread);
   MutexLock lock(mutex_);
@@ -62,22 +79,13 @@ void ProgressThread::Push(PoolLane* lane) {
   if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false, std::memory_order_seq_cst)) engine_->Wake();
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> ProgressThread::OpenEngine(EngineChoice choice, absl::Status* ring) {
-  if (choice == EngineChoice::kEpoll) return MakeEpollEngine();
-  auto engine = MakeUringEngine();
-  *ring = engine.status();
-  return engine.ok() ? std::move(engine) : MakeEpollEngine();
-}
-
-void ProgressThread::Run(EngineChoice choice, const ThreadPlace& place, int index) {
+void ProgressThread::Run(EngineChoice choice, const ThreadPlace& place, int index, absl::Status* ring) {
   pthread_setname_np(pthread_self(), absl::StrCat("tcpx-io-", index).c_str());
   PinTo(place);
-  absl::Status ring;
-  auto engine = OpenEngine(choice, &ring);
+  auto engine = OpenEngine(choice, ring);
   {
     MutexLock lock(mutex_);
     started_ = true;
-    ring_status_ = ring;
     start_status_ = engine.status();
     if (engine.ok()) engine_ = *std::move(engine);
     changed_.NotifyAll();
@@ -176,38 +184,27 @@ void ProgressThread::FinishDetach(PoolLane* lane) {
 
 absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::vector<ThreadPlace>& places,
                                  int64_t spin_ns) {
-  absl::Status status;
+  absl::Status status, no_ring;
+  int without = 0;
   for (int i = 0; i < threads; ++i) {
     auto thread = std::make_unique<ProgressThread>(spin_ns);
-    status = thread->Start(choice, static_cast<size_t>(i) < places.size() ? places[i] : ThreadPlace(), i);
+    absl::Status ring;
+    status = thread->Start(choice, static_cast<size_t>(i) < places.size() ? places[i] : ThreadPlace(), i, &ring);
     if (!status.ok()) break;
     threads_.push_back(std::move(thread));
+    if (ring.ok()) continue;
+    ++without;
+    no_ring = ring;
   }
   if (!status.ok() && !threads_.empty()) {
     TCPX_WARN("%s; going on with %d progress threads instead of %d", std::string(status.message()), this->threads(),
               threads);
   }
-  LogRings(choice);
+  if (without > 0) {
+    LogRings(choice, absl::StrCat(without, " of ", this->threads(), " progress threads have no ring (",
+                                  no_ring.message(), ") and use epoll"));
+  }
   return threads_.empty() ? status : absl::OkStatus();
-}
-
-void ProgressPool::LogRings(EngineChoice choice) {
-  int without = 0;
-  absl::Status why;
-  for (auto& thread : threads_) {
-    MutexLock lock(thread->mutex_);
-    if (thread->ring_status_.ok()) continue;
-    ++without;
-    why = thread->ring_status_;
-  }
-  if (without == 0) return;
-  const std::string text = absl::StrCat(without, " of ", this->threads(), " progress threads have no ring (",
-                                        why.message(), ") and use epoll");
-  if (choice == EngineChoice::kIoUring) {
-    TCPX_WARN("TCPX_ENGINE=io_uring: %s", text);
-  } else {
-    TCPX_INFO("%s", text);
-  }
 }
 
 void ProgressPool::Stop() {

@@ -95,17 +95,16 @@ class ProgressThread {
   explicit ProgressThread(int64_t spin_ns) : spin_(spin_ns) {}
   ~ProgressThread() { Stop(); }
 
-  // Starts the thread; returns once its engine runs or has failed.
-  absl::Status Start(EngineChoice choice, const ThreadPlace& place, int index);
+  // Starts the thread; returns once its engine runs or has failed. *ring: an error where a ring was wanted, and epoll
+  // is used instead.
+  absl::Status Start(EngineChoice choice, const ThreadPlace& place, int index, absl::Status* ring);
   void Stop();
   void Push(PoolLane* lane);
 
  private:
   friend class ProgressPool;
 
-  void Run(EngineChoice choice, const ThreadPlace& place, int index);
-  // *ring: why there is none where one was wanted.
-  static absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(EngineChoice choice, absl::Status* ring);
+  void Run(EngineChoice choice, const ThreadPlace& place, int index, absl::Status* ring);
   bool ServeQueue();
   void Serve(PoolLane* lane);
   void ServeCompletion(const Completion& completion);
@@ -129,7 +128,6 @@ class ProgressThread {
   bool started_ TCPX_GUARDED_BY(mutex_) = false;
   bool ended_ TCPX_GUARDED_BY(mutex_) = false;  // Run is over: nothing more will be detached
   absl::Status start_status_ TCPX_GUARDED_BY(mutex_);
-  absl::Status ring_status_ TCPX_GUARDED_BY(mutex_);  // an error: epoll is used instead of the ring that was wanted
 };
 
 class ProgressPool {
@@ -148,9 +146,6 @@ class ProgressPool {
   static void Detach(PoolLane* lane);
 
  private:
-  // Logs once, for all threads, that they should have a ring and have none.
-  void LogRings(EngineChoice choice);
-
   std::vector<std::unique_ptr<ProgressThread>> threads_;
   std::atomic<unsigned> turn_{0};
 };
