@@ -21,12 +21,6 @@
 namespace tcpx {
 namespace {
 
-int64_t NanosOf(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * kSecond + now.tv_nsec;
-}
-
 int64_t ThreadCpuNs() { return NanosOf(CLOCK_THREAD_CPUTIME_ID); }
 double UnixNow() { return static_cast<double>(NanosOf(CLOCK_REALTIME)) * 1e-9; }
 

@@ -1,13 +1,10 @@
 #include "net_socket/stats/thread_times.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -30,11 +27,8 @@ std::string ThreadWatch::NameOf(int id) const {
 }
 
 void ThreadWatch::List() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks_.c_str()), &closedir);
-  if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder.get())) {
-    const int id = atoi(entry->d_name);
-    if (id <= 0 || threads_.count(id) > 0) continue;
+  for (const int id : NumbersIn(tasks_)) {
+    if (threads_.count(id) > 0) continue;
     std::string name = NameOf(id);
     if (!name.empty()) threads_[id].name = std::move(name);
   }
