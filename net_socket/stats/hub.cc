@@ -161,7 +161,7 @@ void StatsHub::TakeTurn(StatsPace* pace, Outputs* outputs) {
 void StatsHub::NoteCost(int64_t* cpu_ns) {
   const int64_t before_ns = std::exchange(*cpu_ns, ThreadCpuNs());
   MutexLock lock(mutex_);
-  collection_ns_ += static_cast<uint64_t>(*cpu_ns - before_ns);
+  kept_.collection_ns += static_cast<uint64_t>(*cpu_ns - before_ns);
 }
 
 std::shared_ptr<StatsEntry> StatsHub::Join(Link<NumbersSource> source, const Read& read) {
@@ -183,7 +183,7 @@ void StatsHub::Leave(const std::shared_ptr<StatsEntry>& entry, const Read& read)
   entry->left_ = true;
   read(&entry->numbers_);
   Attribute(kUseUnknown, &entry->numbers_);
-  closed_.Add(entry->numbers_, false);
+  kept_.totals.Add(entry->numbers_, false);
 }
 
 void StatsHub::LookAtAll() {
@@ -210,22 +210,17 @@ void StatsHub::LookAtAll() {
   }
   MutexLock lock(mutex_);
   threads_ = std::move(threads);
-  looked_ns_ = MonotonicNanos();
-  looked_unix_ = UnixNow();
-  ++looks_;
+  kept_.now_ns = MonotonicNanos();
+  kept_.now_unix = UnixNow();
+  ++kept_.looks;
 }
 
 Snapshot StatsHub::Take(bool connections) {
-  Snapshot snapshot;
-  snapshot.process = process_;
   MutexLock lock(mutex_);
-  snapshot.now_ns = looked_ns_;
-  snapshot.now_unix = looked_unix_;
-  snapshot.looks = looks_;
-  snapshot.collection_ns = collection_ns_;
+  Snapshot snapshot = kept_;
+  snapshot.process = process_;
   for (const auto& [id, thread] : threads_.threads()) snapshot.threads.push_back(thread);
   for (const auto& [name, thread] : threads_.ended()) snapshot.threads.push_back(thread);
-  snapshot.totals = closed_;
   if (read_rma_ != nullptr) snapshot.rma = read_rma_();
   for (auto& entry : entries_) {
     MutexLock entry_lock(entry->mutex_);

@@ -132,13 +132,9 @@ class StatsHub {
 
   Mutex mutex_;
   absl::flat_hash_set<std::shared_ptr<StatsEntry>> entries_ TCPX_GUARDED_BY(mutex_);
-  Totals closed_ TCPX_GUARDED_BY(mutex_);
   std::set<std::string> peers_ TCPX_GUARDED_BY(mutex_);
   ThreadWatch threads_ TCPX_GUARDED_BY(mutex_);
-  int64_t looked_ns_ TCPX_GUARDED_BY(mutex_) = 0;
-  double looked_unix_ TCPX_GUARDED_BY(mutex_) = 0;
-  uint64_t looks_ TCPX_GUARDED_BY(mutex_) = 0;
-  uint64_t collection_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // of the thread
+  Snapshot kept_ TCPX_GUARDED_BY(mutex_);  // with the totals of closed connections only; Take adds what is open now
 };
 
 }  // namespace tcpx
