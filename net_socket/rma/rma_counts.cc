@@ -8,7 +8,7 @@ namespace tcpx {
 namespace {
 
 void AddTo(RmaNumbers* sum, const RmaNumbers& more) {
-  for (const auto& counter : kRmaCounters) sum->*counter.member += more.*counter.member;
+  AddCounts(kRmaCounters, more, sum);
   sum->under_way += more.under_way;
   sum->under_way_max = std::max(sum->under_way_max, more.under_way_max);
 }
@@ -16,30 +16,20 @@ void AddTo(RmaNumbers* sum, const RmaNumbers& more) {
 }  // namespace
 
 void RmaGroupCounts::Count(const RmaOperation& operation, bool in_batch) {
-  if (operation.has_signal) signals_.Add();
+  if (operation.has_signal) signals.Add();
   if (operation.bytes == 0) return;
-  bytes_.Add(operation.bytes);
-  (operation.get ? gets_ : puts_).Add();
-  if (!operation.get) (in_batch ? in_batches_ : following_).Add();
+  bytes.Add(operation.bytes);
+  (operation.get ? gets : puts).Add();
+  if (!operation.get) (in_batch ? in_batches : following).Add();
 }
 
 void RmaGroupCounts::SetUnderWay(size_t now) {
-  under_way_ = now;
-  if (now > under_way_max_) under_way_max_ = now;
+  under_way = now;
+  if (now > under_way_max) under_way_max = now;
 }
 
 RmaNumbers RmaGroupCounts::numbers() const {
-  RmaNumbers numbers;
-  numbers.puts = puts_;
-  numbers.signals = signals_;
-  numbers.gets = gets_;
-  numbers.bytes = bytes_;
-  numbers.in_batches = in_batches_;
-  numbers.following = following_;
-  numbers.refused = refused_;
-  numbers.under_way = under_way_;
-  numbers.under_way_max = under_way_max_;
-  return numbers;
+  return {groups, puts, signals, gets, bytes, in_batches, following, refused, under_way, under_way_max};
 }
 
 void RmaGroupCounts::Log(uint32_t rank, size_t ranks) const {

@@ -11,24 +11,21 @@
 #include "absl/container/flat_hash_set.h"
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
-#include "net_socket/message/flight.h"
+#include "net_socket/message/counts.h"
 #include "net_socket/stats/counters.h"
 
 namespace tcpx {
 
 // One group's: written by one thread at a time, read by any.
-class RmaGroupCounts {
+class RmaGroupCounts : RmaNumbersOf<Counter> {
  public:
   // `in_batch`: a put's bytes share a message.
   void Count(const RmaOperation& operation, bool in_batch);
-  void CountRefused() { refused_.Add(); }
+  void CountRefused() { refused.Add(); }
   void SetUnderWay(size_t now);
   RmaNumbers numbers() const;
   // One line, where there is something to say.
   void Log(uint32_t rank, size_t ranks) const;
-
- private:
-  Relaxed<uint64_t> puts_, signals_, gets_, bytes_, in_batches_, following_, refused_, under_way_, under_way_max_;
 };
 
 class RmaCounts {

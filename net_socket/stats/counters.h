@@ -86,18 +86,20 @@ inline constexpr CounterLine<TcpCounts> kTcpCounters[] = {
 };
 
 // What one-sided transfers have done: of the whole life of the process, but for what is of now.
-struct RmaNumbers {
-  uint64_t groups = 0;  // ever made; 0: there is nothing to show
-  uint64_t puts = 0;
-  uint64_t signals = 0;
-  uint64_t gets = 0;
-  uint64_t bytes = 0;
-  uint64_t in_batches = 0;
-  uint64_t following = 0;
-  uint64_t refused = 0;
-  uint64_t under_way = 0;      // now
-  uint64_t under_way_max = 0;  // of one group
+template <typename Count>
+struct RmaNumbersOf {
+  Count groups{};  // ever made; 0: there is nothing to show
+  Count puts{};
+  Count signals{};
+  Count gets{};
+  Count bytes{};
+  Count in_batches{};
+  Count following{};
+  Count refused{};
+  Count under_way{};      // now
+  Count under_way_max{};  // of one group
 };
+using RmaNumbers = RmaNumbersOf<uint64_t>;
 
 inline constexpr CounterLine<RmaNumbers> kRmaCounters[] = {
     {&RmaNumbers::puts, "puts", "tcpx_rma_puts_total", "One-sided puts with bytes."},
