@@ -67,6 +67,14 @@ void TakeOther(const ncclProfilerEventDescr_v6_t& event, EventFacts* facts) {
 
 }  // namespace
 
+const EventType& EventTypeOf(uint32_t type) {
+  static constexpr EventType kOther = {0, "", "nccl", nullptr, "9 other"};
+  for (const EventType& known : kEventTypes) {
+    if (known.bit == type) return known;
+  }
+  return kOther;
+}
+
 void ShortText::Set(const char* from) {
   if (from == nullptr) return;
   strncpy(text, from, sizeof(text) - 1);

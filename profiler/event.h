@@ -12,6 +12,37 @@
 
 namespace tcpx {
 
+// What a type of events is called: in TCPX_TRACE_EVENTS its kind, and in the timeline. The rest of some names is the
+// event's own.
+struct EventType {
+  uint32_t bit;          // one of ncclProfilerEventType_t
+  const char* kind;      // what asks for it
+  const char* category;  // in the timeline
+  const char* name;      // of an event without a function; null: its own, or its state's
+  const char* row;       // of the timeline, or how it begins
+};
+
+inline constexpr EventType kEventTypes[] = {
+    {ncclProfileGroup, "coll", "nccl", "group", "2 groups"},
+    {ncclProfileColl, "coll", "nccl", nullptr, "3 collectives"},
+    {ncclProfileP2p, "coll", "nccl", nullptr, "3 point-to-point with rank "},
+    {ncclProfileProxyOp, "proxy", "proxy", nullptr, "5 proxy, "},
+    {ncclProfileProxyStep, "proxy", "proxy", nullptr, "6 steps, "},
+    {ncclProfileProxyCtrl, "control", "proxy", nullptr, "8 proxy thread"},
+    {ncclProfileKernelCh, "gpu", "gpu", "kernel", "4 GPU, channel "},
+    {ncclProfileNetPlugin, "net", "net", "transfer", "7 lane "},
+    {ncclProfileGroupApi, "api", "api", "group", "0 application's groups"},
+    {ncclProfileCollApi, "api", "api", nullptr, "0 application's calls"},
+    {ncclProfileP2pApi, "api", "api", nullptr, "0 application's calls"},
+    {ncclProfileKernelLaunch, "api", "api", "launch", "1 launches"},
+    {ncclProfileCeColl, "coll", "nccl", nullptr, "3 copy engines"},
+    {ncclProfileCeSync, "coll", "nccl", "synchronise", "3 copy engines"},
+    {ncclProfileCeBatch, "coll", "nccl", "copy batch", "3 copy engines"},
+};
+
+// Of one that is not known, too.
+const EventType& EventTypeOf(uint32_t type);
+
 // A short text of NCCL's ("AllReduce", "ncclFloat32"), cut at its end.
 struct ShortText {
   char text[20] = {};

@@ -46,28 +46,13 @@ void ForwardLog(LogLevel level, uint64_t subsystem, const char* file, int line, 
   if (logger != nullptr) logger(static_cast<ncclDebugLogLevel>(level), subsystem, file, line, "%s", text);
 }
 
-struct Kind {
-  const char* name;
-  int mask;
-};
-
-constexpr Kind kKinds[] = {
-    {"api", ncclProfileGroupApi | ncclProfileCollApi | ncclProfileP2pApi | ncclProfileKernelLaunch},
-    {"coll",
-     ncclProfileGroup | ncclProfileColl | ncclProfileP2p | ncclProfileCeColl | ncclProfileCeSync | ncclProfileCeBatch},
-    {"proxy", ncclProfileProxyOp | ncclProfileProxyStep},
-    {"net", ncclProfileNetPlugin},
-    {"gpu", ncclProfileKernelCh},
-    {"control", ncclProfileProxyCtrl},
-};
-
-// The activation mask of a list of these; all of them for "all".
+// The activation mask of a list of kinds; all of them for "all".
 absl::StatusOr<int> ParseEventKinds(absl::string_view list) {
   int mask = 0;
   for (const absl::string_view name : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
     const int before = mask;
-    for (const Kind& kind : kKinds) {
-      if (name == kind.name || name == "all") mask |= kind.mask;
+    for (const EventType& type : kEventTypes) {
+      if (name == type.kind || name == "all") mask |= static_cast<int>(type.bit);
     }
     if (mask == before && name != "all") {
       return absl::InvalidArgumentError(

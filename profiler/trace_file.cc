@@ -75,39 +75,12 @@ const char* StateName(int state) {
 std::string EventName(const Event& event) {
   const EventFacts& facts = event.facts;
   if (facts.function.text[0] != '\0') return facts.function.text;
-  switch (facts.type) {
-    case ncclProfileGroup:
-    case ncclProfileGroupApi:
-      return "group";
-    case ncclProfileKernelLaunch:
-      return "launch";
-    case ncclProfileProxyOp:
-      return facts.sends ? "send operation" : "receive operation";
-    case ncclProfileProxyStep:
-      return absl::StrCat("step ", facts.step);
-    case ncclProfileKernelCh:
-      return "kernel";
-    case ncclProfileNetPlugin:
-      return facts.fd < 0 ? "transfer" : facts.sends ? "send" : "receive";
-    case ncclProfileCeSync:
-      return "synchronise";
-    case ncclProfileCeBatch:
-      return "copy batch";
-    default:
-      break;
-  }
-  const char* state = event.states > 0 ? StateName(event.state[0].state) : nullptr;
-  return state != nullptr ? state : "event";
-}
-
-const char* Category(uint32_t type) {
-  constexpr uint32_t kApi = ncclProfileGroupApi | ncclProfileCollApi | ncclProfileP2pApi | ncclProfileKernelLaunch;
-  constexpr uint32_t kProxy = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileProxyCtrl;
-  if ((type & kApi) != 0) return "api";
-  if ((type & kProxy) != 0) return "proxy";
-  if (type == ncclProfileNetPlugin) return "net";
-  if (type == ncclProfileKernelCh) return "gpu";
-  return "nccl";
+  if (facts.type == ncclProfileProxyOp) return facts.sends ? "send operation" : "receive operation";
+  if (facts.type == ncclProfileProxyStep) return absl::StrCat("step ", facts.step);
+  if (facts.type == ncclProfileNetPlugin && facts.fd >= 0) return facts.sends ? "send" : "receive";
+  const char* name = EventTypeOf(facts.type).name;
+  if (name == nullptr && event.states > 0) name = StateName(event.state[0].state);
+  return name != nullptr ? name : "event";
 }
 
 class Arguments {
@@ -256,7 +229,7 @@ void TraceFile::Write(absl::string_view text) {
 }
 
 void AppendEvent(const Event& event, int pid, TraceFile* file) {
-  const char* const category = Category(event.facts.type);
+  const char* const category = EventTypeOf(event.facts.type).category;
   file->Append(Slice(EventName(event), category, event, event.begin_ns, event.end_ns, pid, ArgumentsOf(event)));
   if (event.facts.type != ncclProfileProxyStep) return;
   for (int i = 0; i < event.states; ++i) {

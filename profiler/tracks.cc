@@ -15,37 +15,21 @@ std::string ProxyName(const EventFacts& operation) {
   return absl::StrCat("channel ", operation.channel, operation.sends ? ", to rank " : ", from rank ", operation.peer);
 }
 
-std::string KindName(const EventFacts& facts, const EventFacts* parent, const std::string& lane) {
+// What comes after the row's name that all of the type have.
+std::string RestOfName(const EventFacts& facts, const EventFacts* parent, const std::string& lane) {
   switch (facts.type) {
-    case ncclProfileGroup:
-      return "2 groups";
-    case ncclProfileGroupApi:
-      return "0 application's groups";
-    case ncclProfileCollApi:
-    case ncclProfileP2pApi:
-      return "0 application's calls";
-    case ncclProfileKernelLaunch:
-      return "1 launches";
-    case ncclProfileColl:
-      return "3 collectives";
     case ncclProfileP2p:
-      return absl::StrCat("3 point-to-point with rank ", facts.peer);
-    case ncclProfileCeColl:
-    case ncclProfileCeSync:
-    case ncclProfileCeBatch:
-      return "3 copy engines";
+      return absl::StrCat(facts.peer);
     case ncclProfileProxyOp:
-      return absl::StrCat("5 proxy, ", ProxyName(facts));
+      return ProxyName(facts);
     case ncclProfileProxyStep:
-      return absl::StrCat("6 steps, ", parent != nullptr ? ProxyName(*parent) : "");
-    case ncclProfileProxyCtrl:
-      return "8 proxy thread";
+      return parent != nullptr ? ProxyName(*parent) : "";
     case ncclProfileKernelCh:
-      return absl::StrCat("4 GPU, channel ", facts.channel);
+      return absl::StrCat(facts.channel);
     case ncclProfileNetPlugin:
-      return absl::StrCat("7 lane ", lane);
+      return lane;
     default:
-      return "9 other";
+      return "";
   }
 }
 
@@ -91,7 +75,7 @@ uint64_t TrackKey(const EventFacts& facts, const EventFacts* parent, uint32_t co
 
 std::string TrackName(const EventFacts& facts, const EventFacts* parent, const std::string& communicator,
                       const std::string& lane) {
-  return absl::StrCat(communicator, ": ", KindName(facts, parent, lane));
+  return absl::StrCat(communicator, ": ", EventTypeOf(facts.type).row, RestOfName(facts, parent, lane));
 }
 
 }  // namespace tcpx
