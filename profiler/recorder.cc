@@ -148,16 +148,9 @@ void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t no
     return nullptr;
   }
   Entry& entry = slots_[index];
-  entry.event = Event();
+  entry = {Event(), entry.generation, nullptr, communicator, Slot::kOpen, sampled, recorded};
   entry.event.facts = facts;
-  entry.communicator = communicator;
   entry.event.begin_ns = entry.event.end_ns = now_ns;
-  entry.chained = nullptr;
-  entry.state = Slot::kOpen;
-  entry.sampled = sampled;
-  entry.recorded = recorded;
-  entry.children = 0;
-  entry.parent = kNone;
   if (recorded) {
     ++recorded_;
     ++communicators_[communicator].under_way;
