@@ -11,7 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "net_socket/rma/checked_operation.h"
 
 namespace tcpx {
 namespace {

@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
-#include "net_socket/rma/checked_operation.h"
 #include "net_socket/rma/region_table.h"
 #include "net_socket/rma/request.h"
 

@@ -1,22 +1,27 @@
-// region_table.h: the registered memory of a group, by the numbers that its ranks share.
+// region_table.h: the registered memory of a group, by the numbers that its ranks share, and operations on it.
 //
 // Purpose: NCCL registers in the same order on all ranks, so the count of registrations names a region everywhere. A
-//          number is never used again: a late operation on a region that is gone finds nothing.
-// Threads: one at a time.
+//          number is never used again: a late operation on a region that is gone finds nothing. Of an operation each
+//          handle is looked up once, and what can be checked on this rank is checked. Sizes of the peer's regions are
+//          the peer's to check.
+// Threads: one at a time. Lifetime: a checked operation is valid until the table changes.
 // Units:   bytes.
-// Errors:  a range that is not within its region is null, whatever the numbers; CommRegions: as
+// Errors:  of operations kFailedPrecondition in words: no byte outside of a region is touched; CommRegions: as
 //          TransferApi::RegisterMemory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nccl/plugin_api.h"
 #include "nccl/rma_api.h"
+#include "net_socket/rma/record.h"
 
 namespace tcpx {
 
@@ -78,6 +83,23 @@ class RmaRegionTable {
   uint32_t next_ = 0;
   absl::flat_hash_map<RmaHandle, RmaRegion> regions_;
 };
+
+// An operation whose regions are known here.
+struct CheckedOperation {
+  RmaRecord record;                  // asks the peer for it; the caller sets `follows`, and the token of a get
+  const RmaRegion* local = nullptr;  // null exactly where there are no bytes, as `remote`
+  char* data = nullptr;              // in `local`
+  const RmaRegion* remote = nullptr;
+  const RmaRegion* signal = nullptr;  // null: none
+};
+
+absl::StatusOr<CheckedOperation> CheckOperation(const RmaRegionTable& regions, const RmaOperation& operation,
+                                                uint32_t context);
+// Where the peer is this rank: its side fits, too.
+absl::Status CheckHere(const CheckedOperation& operation);
+
+// For an error: what was asked of `region`, which is null where the handle names none.
+std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const RmaRegion* region);
 
 // Which regions one connection knows: one is registered with it at its first use there, and its end waits for all of
 // them. Borrows the plugin and the comm.

@@ -1,4 +1,4 @@
-#include "net_socket/rma/checked_operation.h"
+#include "net_socket/rma/region_table.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
