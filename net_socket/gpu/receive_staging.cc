@@ -65,18 +65,14 @@ absl::Status ReceiveStaging::StartCopies() {
 
 absl::Status ReceiveStaging::Copy(const GpuSlot& slot) {
   const CuAddress to = CuAddressOf(slot.landing->data) + slot.offset;
-  absl::Status status;
-  if (!slot.landing->way.flag_lines) {
-    status = CopyPlain(to, slot.data, slot.bytes);
-  } else {
-    // Lines begin at multiples of their length in the message. Our own cuts do, too: another head is a stranger's.
-    const size_t head = std::min<size_t>((kLineBytes - slot.offset % kLineBytes) % kLineBytes, slot.bytes);
-    const size_t lines = (slot.bytes - head) / kLineBytes;
-    const size_t tail = head + lines * kLineBytes;
-    status = CopyPlain(to, slot.data, head);
-    if (status.ok()) status = CopyLines(to + head, slot.data + head, lines);
-    if (status.ok()) status = CopyPlain(to + tail, slot.data + tail, slot.bytes - tail);
-  }
+  // Lines begin at multiples of their length in the message. Our own cuts do, too: another head is a stranger's.
+  const size_t to_line = (kLineBytes - slot.offset % kLineBytes) % kLineBytes;
+  const size_t head = slot.landing->way.flag_lines ? std::min<size_t>(to_line, slot.bytes) : slot.bytes;
+  const size_t lines = (slot.bytes - head) / kLineBytes;
+  const size_t tail = head + lines * kLineBytes;
+  absl::Status status = CopyPlain(to, slot.data, head);
+  if (status.ok() && lines > 0) status = CopyLines(to + head, slot.data + head, lines);
+  if (status.ok()) status = CopyPlain(to + tail, slot.data + tail, slot.bytes - tail);
   return status.ok() ? pool().Record(slot) : status;
 }
 
@@ -87,7 +83,6 @@ absl::Status ReceiveStaging::CopyPlain(CuAddress to, const char* from, size_t by
 }
 
 absl::Status ReceiveStaging::CopyLines(CuAddress to, const char* from, size_t lines) {
-  if (lines == 0) return absl::OkStatus();
   absl::Status status = CopyStrided(to, from, kLineData, lines);
   if (!status.ok()) return status;
   return CopyStrided(to + kLineData, from + kLineData, kLineBytes - kLineData, lines);
