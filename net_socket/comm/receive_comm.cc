@@ -8,7 +8,6 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/comm/transfer_times.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/tuning.h"
 

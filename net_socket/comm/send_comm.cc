@@ -7,7 +7,6 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/comm/transfer_times.h"
 #include "net_socket/comm/tuning.h"
 
 namespace tcpx {

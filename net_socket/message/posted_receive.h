@@ -63,7 +63,7 @@ struct PostedReceive {
   PayloadRoute way;
   Relaxed<size_t> capacity;          // from `data` on
   TransferEvents* events = nullptr;  // null: no profiler listens
-  // Where times are kept (comm/transfer_times.h): of irecv, of the first of several chunks, and of the latest one; else
+  // Where times are kept (comm/end_numbers.h): of irecv, of the first of several chunks, and of the latest one; else
   // 0.
   int64_t begun_ns = 0;
   Relaxed<int64_t> first_ns;

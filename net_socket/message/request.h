@@ -43,7 +43,7 @@ class SendRequest final : public Request {
   int32_t tag = 0;
   MemoryRegion* region = nullptr;
   TransferEvents* events = nullptr;  // null: no profiler listens
-  // Where times are kept (comm/transfer_times.h): of isend, and of the latest chunk that was sent; else 0.
+  // Where times are kept (comm/end_numbers.h): of isend, and of the latest chunk that was sent; else 0.
   int64_t begun_ns = 0;
   Relaxed<int64_t> last_ns;
   // On lane 0: what is queued behind it, and the chunk being sent.

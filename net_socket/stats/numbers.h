@@ -14,7 +14,7 @@
 
 namespace tcpx {
 
-// See comm/transfer_times.h.
+// See TransferTimes (comm/end_numbers.h).
 struct WaitNumbers {
   uint64_t idle_ns = 0;
   uint64_t no_credit_ns = 0;

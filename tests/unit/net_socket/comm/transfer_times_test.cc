@@ -1,4 +1,4 @@
-#include "net_socket/comm/transfer_times.h"
+#include "net_socket/comm/end_numbers.h"
 
 #include <gtest/gtest.h>
 
