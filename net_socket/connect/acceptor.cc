@@ -138,10 +138,9 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
           [this](const AcceptWait& wait) { return pending_.FindPartialInLoop(wait); }, LocalAddresses),
       rejected_(&runtime->reactor),
       hellos_(
-          runtime, secret, &rejected_, [this](const Hello& hello) { return KnowsInLoop(hello); },
+          runtime, secret, &rejected_, [this](const Hello& hello) { return DeviceInLoop(hello) != nullptr; },
           [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }),
-      resumed_(runtime, &hellos_,
-               [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); }),
+      resumed_(runtime, &hellos_),
       pending_(runtime, &accept_watch_, &rejected_,
                [this](const ConnectionId& id, PendingConnection* pending) { HandOutInLoop(id, pending); }) {
   runtime_->health.ReportDeathsTo([this](uint64_t tag, bool waits) { pending_.HealthDiedInLoop(tag, waits); });
@@ -229,28 +228,19 @@ std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
 }
 
 // A stranger without such a ticket costs only this.
-bool Acceptor::KnowsInLoop(const Hello& hello) {
-  return Find(hello.ticket) != nullptr || resumed_.KnownInLoop(hello) != nullptr;
-}
-
-HelloStatus Acceptor::AdmitInLoop(const Hello& hello, const SocketAddress& from, PendingConnection** out) {
+const Device* Acceptor::DeviceInLoop(const Hello& hello) {
   const std::shared_ptr<Listening> listening = Find(hello.ticket);
-  if (listening == nullptr) return HelloStatus::kUnknownTicket;
-  if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
-  if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
-  return pending_.AdmitInLoop(hello, from, listening, out);
+  return listening == nullptr ? resumed_.KnownInLoop(hello) : listening->opened;
 }
 
-HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
-  if (!KnowsInLoop(hello)) return HelloStatus::kUnknownTicket;
-  return pending_.AdmitHealthInLoop(HealthTag(hello.connection_id));
-}
-
-void Acceptor::AddHealthInLoop(const Hello& hello, LaneSocket socket) {
-  const uint64_t tag = HealthTag(hello.connection_id);
-  runtime_->health.AcceptInLoop(tag, std::move(socket.fd), HealthSettingsFor(runtime_->options, hello.features),
-                                std::move(socket.seals));
-  pending_.HealthCameInLoop(tag);
+HelloStatus Acceptor::AdmitInLoop(const Hello& hello, const SocketAddress& from, PendingConnection** pending) {
+  if (hello.kind == HelloKind::kHealth) {
+    if (DeviceInLoop(hello) == nullptr) return HelloStatus::kUnknownTicket;
+    return pending_.AdmitHealthInLoop(HealthTag(hello.connection_id));
+  }
+  if (hello.kind != HelloKind::kLane) return HelloStatus::kUnknownKind;
+  const std::shared_ptr<Listening> listening = Find(hello.ticket);
+  return listening == nullptr ? HelloStatus::kUnknownTicket : pending_.AdmitInLoop(hello, from, listening, pending);
 }
 
 // `device`: null if nobody listens now.
@@ -275,22 +265,20 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello, const Device* d
 void Acceptor::HelloInLoop(HelloSocket socket) {
   if (HasEnded(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
   const Hello& hello = socket.hello();
-  if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_.HelloInLoop(std::move(socket));
+  if (hello.kind == HelloKind::kResume && runtime_->options.heal) {
+    const HelloStatus status = resumed_.AdmitInLoop(hello);
+    if (status == HelloStatus::kAccepted) (void)ConfigureInLoop(socket.fd.get(), hello, resumed_.KnownInLoop(hello));
+    return resumed_.HelloInLoop(std::move(socket), status);
+  }
   PendingConnection* pending = nullptr;
   Answer answer;
   const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureHealHealth | kFeaturePilot : 0;
   answer.features = hello.features & (kFeatureHealth | kFeatureEstablished | heals);
-  if (hello.kind == HelloKind::kLane) {
-    answer.status = AdmitInLoop(hello, socket.from, &pending);
-  } else {
-    answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
-  }
+  answer.status = AdmitInLoop(hello, socket.from, &pending);
   // Before the answer, which bears the traffic class.
   LaneSocket lane;
   if (answer.status == HelloStatus::kAccepted) {
-    const std::shared_ptr<Listening> listening = Find(hello.ticket);
-    lane =
-        ConfigureInLoop(socket.fd.get(), hello, listening == nullptr ? resumed_.KnownInLoop(hello) : listening->opened);
+    lane = ConfigureInLoop(socket.fd.get(), hello, DeviceInLoop(hello));
     // Before the answer: what is said on the old one after it would be lost.
     if (hello.kind == HelloKind::kHealth) runtime_->health.LetGoInLoop(HealthTag(hello.connection_id));
   }
@@ -299,11 +287,11 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   if (!hellos_.AnswerInLoop(socket, answer)) return pending_.DropIfEmptyInLoop(hello.connection_id);
   lane.fd = std::move(socket.fd);
   lane.seals = socket.handshake.TakeSeals();
-  if (pending == nullptr) {
-    AddHealthInLoop(hello, std::move(lane));
-  } else {
-    pending_.AddLaneInLoop(hello, std::move(lane), pending);
-  }
+  if (pending != nullptr) return pending_.AddLaneInLoop(hello, std::move(lane), pending);
+  const uint64_t tag = HealthTag(hello.connection_id);
+  runtime_->health.AcceptInLoop(tag, std::move(lane.fd), HealthSettingsFor(runtime_->options, hello.features),
+                                std::move(lane.seals));
+  pending_.HealthCameInLoop(tag);
 }
 
 void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending) {

@@ -48,11 +48,10 @@ class Acceptor {
   // All of the lane but its descriptor.
   LaneSocket ConfigureInLoop(int fd, const Hello& hello, const Device* device);
   void HelloInLoop(HelloSocket socket);
-  // Its ticket is that of a listen, or of its connection, whose lanes heal.
-  bool KnowsInLoop(const Hello& hello);
+  // Where its ticket leads: to the device of a listen, or of its connection, whose lanes heal; null: nowhere.
+  const Device* DeviceInLoop(const Hello& hello);
+  // Whether a lane may come, to *pending, or a health socket.
   HelloStatus AdmitInLoop(const Hello& hello, const SocketAddress& from, PendingConnection** pending);
-  HelloStatus AdmitHealthInLoop(const Hello& hello);
-  void AddHealthInLoop(const Hello& hello, LaneSocket socket);
   // It is established.
   void HandOutInLoop(const ConnectionId& id, PendingConnection* pending);
   std::shared_ptr<Listening> Find(const Ticket& ticket);

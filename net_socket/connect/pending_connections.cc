@@ -7,6 +7,7 @@
 #include "common/counted.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/traffic_class.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/connect_bounds.h"
 #include "net_socket/connect/key_turns.h"
@@ -70,6 +71,8 @@ HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const SocketA
 
 HelloStatus PendingConnections::AdmitInLoop(const Hello& hello, const SocketAddress& from,
                                             const std::shared_ptr<Listening>& listening, PendingConnection** out) {
+  if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
+  if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
   if (!pending_.contains(hello.connection_id)) {
     const HelloStatus status = AdmitNewInLoop(hello, from, listening);
     if (status != HelloStatus::kAccepted) return status;

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "net_socket/connect/tuning.h"
 
@@ -34,10 +35,8 @@ HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello) {
   return HelloStatus::kAccepted;
 }
 
-void ResumedLanes::HelloInLoop(HelloSocket socket) {
-  const HelloStatus status = AdmitInLoop(socket.hello());
+void ResumedLanes::HelloInLoop(HelloSocket socket, HelloStatus status) {
   if (status != HelloStatus::kAccepted) return AnswerInLoop(socket, status, 0);
-  configure_(socket.fd.get(), socket.hello(), KnownInLoop(socket.hello()));
   const auto kept = std::make_shared<HelloSocket>(std::move(socket));
   const auto offer = std::make_shared<SocketOffer>();
   offer->fd = kept->fd.get();

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -37,29 +36,25 @@ class ResumedLanes {
     std::vector<uint32_t> attempts;  // the latest, by lane; so many may there be
     Link<SocketTaker> taker;
   };
-  using Configure = std::function<void(int fd, const Hello& hello, const Device* device)>;
 
-  // `configure` sets an incoming socket up as a lane of that device.
-  ResumedLanes(Runtime* runtime, PendingHellos* hellos, Configure configure)
-      : runtime_(runtime), hellos_(hellos), configure_(std::move(configure)) {}
+  ResumedLanes(Runtime* runtime, PendingHellos* hellos) : runtime_(runtime), hellos_(hellos) {}
 
   void EnterInLoop(const ConnectionId& id, End end);
   // Whose connection the hello names, with its ticket; null: nobody's that heals.
   const Device* KnownInLoop(const Hello& hello) const;
-  // A hello of kind kResume: answers it, soon.
-  void HelloInLoop(HelloSocket socket);
+  // Whether a hello of kind kResume may have its lane.
+  HelloStatus AdmitInLoop(const Hello& hello);
+  // Then: answers it, soon. `status`: what AdmitInLoop has said.
+  void HelloInLoop(HelloSocket socket, HelloStatus status);
   void CloseInLoop() { ends_.clear(); }
 
  private:
-  // Whether the hello may have its lane.
-  HelloStatus AdmitInLoop(const Hello& hello);
   // False: its connection is in use just now.
   bool TryInLoop(const HelloSocket& socket, SocketOffer* offer);
   void AnswerInLoop(const HelloSocket& socket, HelloStatus status, uint64_t taken);
 
   Runtime* const runtime_;
   PendingHellos* const hellos_;
-  const Configure configure_;
   absl::flat_hash_map<ConnectionId, End> ends_;
   size_t sweep_at_ = 16;
 };
