@@ -14,9 +14,8 @@ constexpr char kAdvice[] =
     "interfaces";
 
 absl::Status AcceptWatch::Failure(AcceptWait* wait) {
-  if (!wait->given_up.load(std::memory_order_acquire)) return absl::OkStatus();
   MutexLock lock(wait->mutex);
-  return absl::UnavailableError(wait->failure);
+  return wait->failure.empty() ? absl::OkStatus() : absl::UnavailableError(wait->failure);
 }
 
 void AcceptWatch::Waits(const std::shared_ptr<AcceptWait>& wait) {
@@ -151,7 +150,6 @@ void AcceptWatch::GiveUpInLoop(AcceptWait* wait, const std::string& why) {
     MutexLock lock(wait->mutex);
     wait->failure = why;
   }
-  wait->given_up.store(true, std::memory_order_release);
   UnwatchInLoop(wait);
 }
 

@@ -37,7 +37,6 @@ struct AcceptWait {
 
   std::atomic<int64_t> asked_ns{0};  // the latest accept that found nothing; 0: found one since, or closed
   std::atomic<bool> watched{false};
-  std::atomic<bool> given_up{false};
   Mutex mutex;
   std::string failure TCPX_GUARDED_BY(mutex);  // the reason; empty while not given up
 

@@ -251,8 +251,7 @@ bool DialLane::Detour(const absl::Status& why) {
   attempts_ = 0;
   LaneNotes* const notes = dialling_->runtime->lane_notes;
   if (notes != nullptr && notes->First("detour " + ways_.Key())) {
-    TCPX_WARN("connect to %s through %s (%s): %s; lanes of this path go from %s to %s instead", path_.peer.ToString(),
-              path_.nic->interface.name, path_.nic->interface.address.HostString(), std::string(why.message()),
+    TCPX_WARN("%s; lanes of this path go from %s to %s instead", std::string(Describe(why).message()),
               other->nic->interface.name, other->peer.ToString());
   }
   path_ = *other;

@@ -26,34 +26,29 @@ int ReadRule(const std::string& proc_root, const std::string& ifname, const char
   return value;
 }
 
+// As it goes to the kernel. All its parts are whole words, and so aligned as netlink wants them.
 struct Question {
   nlmsghdr header{};
   rtmsg route{};
-  char attributes[64] = {};
-
-  void Add(uint16_t type, const void* value, uint16_t bytes) {
-    char* const at = reinterpret_cast<char*>(this) + NLMSG_ALIGN(header.nlmsg_len);
-    const rtattr attribute = {static_cast<uint16_t>(RTA_LENGTH(bytes)), type};
-    std::memcpy(at, &attribute, sizeof(attribute));
-    std::memcpy(at + RTA_LENGTH(0), value, bytes);
-    header.nlmsg_len = NLMSG_ALIGN(header.nlmsg_len) + RTA_ALIGN(RTA_LENGTH(bytes));
-  }
+  rtattr to_header{RTA_LENGTH(sizeof(in_addr)), RTA_DST};
+  in_addr to{};
+  rtattr from_header{RTA_LENGTH(sizeof(in_addr)), RTA_SRC};
+  in_addr from{};
+  rtattr index_header{RTA_LENGTH(sizeof(uint32_t)), RTA_OIF};
+  uint32_t index = 0;
 };
 
 Question Ask(const Interface& interface, const SocketAddress& peer) {
   Question question;
-  question.header.nlmsg_len = NLMSG_LENGTH(sizeof(rtmsg));
+  question.header.nlmsg_len = sizeof(question);
   question.header.nlmsg_type = RTM_GETROUTE;
   question.header.nlmsg_flags = NLM_F_REQUEST;
   question.route.rtm_family = AF_INET;
   question.route.rtm_dst_len = question.route.rtm_src_len = 32;
   question.route.rtm_flags = RTM_F_FIB_MATCH;  // The entry itself, so that what the kernel only assumes is none.
-  const auto* to = reinterpret_cast<const sockaddr_in*>(peer.sockaddr());
-  const auto* from = reinterpret_cast<const sockaddr_in*>(interface.address.sockaddr());
-  const uint32_t index = interface.index;
-  question.Add(RTA_DST, &to->sin_addr, sizeof(in_addr));
-  question.Add(RTA_SRC, &from->sin_addr, sizeof(in_addr));
-  question.Add(RTA_OIF, &index, sizeof(index));
+  question.to = reinterpret_cast<const sockaddr_in*>(peer.sockaddr())->sin_addr;
+  question.from = reinterpret_cast<const sockaddr_in*>(interface.address.sockaddr())->sin_addr;
+  question.index = interface.index;
   return question;
 }
 
@@ -108,7 +103,7 @@ bool HasRouteBy(const Interface& interface, const SocketAddress& peer) {
   const Question question = Ask(interface, peer);
   char answer[4096];
   // The kernel answers within the call.
-  if (send(fd.get(), &question, question.header.nlmsg_len, 0) < 0) return true;
+  if (send(fd.get(), &question, sizeof(question), 0) < 0) return true;
   const int err = ErrorOf(answer, recv(fd.get(), answer, sizeof(answer), 0));
   return err != ENETUNREACH && err != EHOSTUNREACH;
 }
