@@ -2,17 +2,18 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -47,80 +48,62 @@ int BindAndListen(int fd, const SocketAddress& address, bool* raced) {
 
 // "0100007F:9C40" of /proc/net/tcp: words of 32 bits as they lie in memory, and the port.
 SocketAddress ParseHex(absl::string_view text) {
-  const size_t colon = text.find(':');
-  if (colon != 8 && colon != 32) return SocketAddress();
-  sockaddr_storage raw{};
-  raw.ss_family = colon == 8 ? AF_INET : AF_INET6;
-  void* const bytes = colon == 8 ? static_cast<void*>(&reinterpret_cast<sockaddr_in*>(&raw)->sin_addr)
-                                 : &reinterpret_cast<sockaddr_in6*>(&raw)->sin6_addr;
-  for (size_t i = 0; i < colon / 8; ++i) {
-    uint32_t word = 0;
-    if (!absl::SimpleHexAtoi(text.substr(i * 8, 8), &word)) return SocketAddress();
-    memcpy(static_cast<char*>(bytes) + i * sizeof(word), &word, sizeof(word));
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(text, ':');
+  std::string bytes;
+  uint32_t word = 0;
+  for (size_t at = 0; at < parts.first.size(); at += 8) {
+    if (!absl::SimpleHexAtoi(parts.first.substr(at, 8), &word)) return SocketAddress();
+    bytes.append(reinterpret_cast<const char*>(&word), sizeof(word));
   }
-  uint32_t port = 0;
-  if (!absl::SimpleHexAtoi(text.substr(colon + 1), &port)) return SocketAddress();
-  auto address = SocketAddress::FromSockaddr(reinterpret_cast<sockaddr*>(&raw), sizeof(raw));
-  if (!address.ok()) return SocketAddress();
-  address->set_port(static_cast<uint16_t>(port));
-  return *address;
+  if (!absl::SimpleHexAtoi(parts.second, &word)) return SocketAddress();
+  SocketAddress address = SocketAddress::FromBytes(bytes.size() == sizeof(in_addr) ? AF_INET : AF_INET6, bytes);
+  address.set_port(static_cast<uint16_t>(word));
+  return address;
 }
-
-struct Owned {
-  int port = 0;
-  std::string process;
-};
 
 // Ports by the inode of a socket that has them. One without an inode belongs to no process: TIME_WAIT, say, which is
 // no hindrance.
 void ReadSockets(const char* path, const SocketAddress& wanted, const PortRange& range,
-                 std::map<std::string, Owned>* sockets) {
+                 std::map<std::string, int>* ports) {
   std::ifstream file(path);
   std::string line;
   while (std::getline(file, line)) {
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipWhitespace());
     if (words.size() < 10 || words[9] == "0") continue;
     const SocketAddress address = ParseHex(words[1]);
-    if (!address.valid() || address.port() < range.low || address.port() > range.high) continue;
+    if (address.port() < range.low || address.port() > range.high) continue;
     if (!address.IsAny() && !address.SameHostAddress(wanted)) continue;
-    (*sockets)[absl::StrCat("socket:[", words[9], "]")].port = address.port();
+    (*ports)[absl::StrCat("socket:[", words[9], "]")] = address.port();
   }
 }
 
-void NameProcess(const std::filesystem::path& folder, std::map<std::string, Owned>* sockets) {
+// Adds it to the `owners`, by port, of what it has of these sockets; the first of several stays.
+void NameProcess(const std::filesystem::path& folder, const std::map<std::string, int>& ports,
+                 std::map<int, std::string>* owners) {
   std::error_code ended;
   for (std::filesystem::directory_iterator it(folder / "fd", ended), end; !ended && it != end; it.increment(ended)) {
     std::error_code closed;
-    const auto found = sockets->find(std::filesystem::read_symlink(it->path(), closed).string());
-    if (closed || found == sockets->end() || !found->second.process.empty()) continue;
+    const auto found = ports.find(std::filesystem::read_symlink(it->path(), closed).string());
+    if (closed || found == ports.end()) continue;
     std::string command;
     std::ifstream comm(folder / "comm");
     std::getline(comm, command);
-    found->second.process = absl::StrCat("process ", folder.filename().string(), " (", command, ")");
+    owners->emplace(found->second, absl::StrCat("process ", folder.filename().string(), " (", command, ")"));
   }
 }
 
 // "40000 by process 71 (python3), 40001 by a process that can't be seen": those that keep us from listening on
 // `address`. Empty where none is known. It reads /proc (proc(5)), milliseconds on a busy host.
 std::string DescribePortOwners(const SocketAddress& address, const PortRange& range) {
-  std::map<std::string, Owned> sockets;
-  for (const char* file : {"/proc/net/tcp", "/proc/net/tcp6"}) ReadSockets(file, address, range, &sockets);
-  if (sockets.empty()) return "";
-  for (const int pid : NumbersIn("/proc")) NameProcess(absl::StrCat("/proc/", pid), &sockets);
-  std::map<int, std::string> by_port;
-  for (const auto& [inode, owned] : sockets) {
-    std::string& process = by_port[owned.port];
-    if (process.empty()) process = owned.process;
-  }
-  std::vector<std::string> texts;
-  for (const auto& [port, process] : by_port) {
-    if (texts.size() == kNamedMax) {
-      texts.push_back("and more");
-      break;
-    }
-    texts.push_back(absl::StrCat(port, " by ", process.empty() ? "a process that can't be seen" : process));
-  }
-  return absl::StrJoin(texts, ", ");
+  std::map<std::string, int> ports;
+  for (const char* file : {"/proc/net/tcp", "/proc/net/tcp6"}) ReadSockets(file, address, range, &ports);
+  if (ports.empty()) return "";
+  std::map<int, std::string> owners;
+  for (const int pid : NumbersIn("/proc")) NameProcess(absl::StrCat("/proc/", pid), ports, &owners);
+  for (const auto& [inode, port] : ports) owners.emplace(port, "a process that can't be seen");
+  const bool more = owners.size() > kNamedMax;
+  if (more) owners.erase(std::next(owners.begin(), kNamedMax), owners.end());
+  return absl::StrCat(absl::StrJoin(owners, ", ", absl::PairFormatter(" by ")), more ? ", and more" : "");
 }
 
 // `forbidden`: how many of its ports this user may not have; the others are taken.
