@@ -64,7 +64,7 @@ class ReceiveComm final : public Comm {
   std::unique_ptr<ReceiveStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   PostedReceiveTable table_;
   ReceiveLanes lanes_;
-  bool awaits_ = false;  // the reactor's: AwaitsLanes is asked
+  bool awaits_ = false;                                          // the reactor's: AwaitsLanes is asked
   ReceiveRequest* early_[kRequestsMax] TCPX_GUARDED_BY(mutex_);  // early_count_ of them, oldest first
   int early_count_ TCPX_GUARDED_BY(mutex_) = 0;
   int bulk_posted_ TCPX_GUARDED_BY(mutex_) = 0;  // posted requests with room for more than an express message

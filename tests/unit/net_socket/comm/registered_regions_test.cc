@@ -1,10 +1,9 @@
 // What regMr takes, where there is no GPU.
-#include "net_socket/comm/comm.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 
+#include "net_socket/comm/comm.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
 
 namespace tcpx {

@@ -1,11 +1,10 @@
-#include "net_socket/comm/end_numbers.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 
 #include "common/clock.h"
+#include "net_socket/comm/end_numbers.h"
 
 namespace tcpx {
 namespace {

@@ -1,11 +1,10 @@
 // A crowded lane is replaced by one on a better path, and only to that.
-#include "net_socket/pilot/trials.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "common/clock.h"
+#include "net_socket/pilot/trials.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {

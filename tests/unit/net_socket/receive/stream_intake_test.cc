@@ -1,6 +1,4 @@
 // What a lane's old socket had left comes first, and counts.
-#include "net_socket/receive/receive_stream.h"
-
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "net_socket/engine/socket_swap.h"
+#include "net_socket/receive/receive_stream.h"
 #include "net_socket/seal/seals.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
