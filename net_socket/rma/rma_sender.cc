@@ -88,8 +88,10 @@ absl::Status RmaSender::Progress(bool* moved) {
   if (state_ != State::kOpen) return absl::OkStatus();
   fresh_ = true;
   if (!up()) {
-    absl::Status status = Dial(moved);
-    if (!status.ok() || !up()) return status;
+    auto comm = net_->Connect(context_, device_, handle_.data(), options_);
+    if (!comm.ok() || *comm == nullptr) return comm.status();
+    comm_ = *comm;
+    *moved = true;
   }
   if (idle()) return AskIdle();
   absl::Status status = AskSent(moved);
@@ -113,15 +115,6 @@ void RmaSender::Drop() {
 absl::Status RmaSender::AskIdle() {
   if (peer_closed_ || ++looks_ % kLooks != 0 || !net_->HasFailed(comm_)) return absl::OkStatus();
   return absl::UnavailableError("a connection of the group has failed");
-}
-
-absl::Status RmaSender::Dial(bool* moved) {
-  auto comm = net_->Connect(context_, device_, handle_.data(), options_);
-  if (!comm.ok()) return comm.status();
-  if (*comm == nullptr) return absl::OkStatus();
-  comm_ = *comm;
-  *moved = true;
-  return absl::OkStatus();
 }
 
 absl::Status RmaSender::Send(bool* moved) {

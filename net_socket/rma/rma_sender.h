@@ -99,7 +99,6 @@ class RmaSender {
     uint32_t region = 0;            // of what followed one
   };
 
-  absl::Status Dial(bool* moved);
   // All that the connection has room for.
   absl::Status Send(bool* moved);
   absl::Status Post(SendArgs args, Request** request, bool* room);
