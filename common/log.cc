@@ -55,4 +55,8 @@ void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* fil
   sink(level, subsystem, file, line, prefixed.c_str());
 }
 
+std::string UnsaidLines(uint64_t count) {
+  return count == 0 ? "" : absl::StrCat(" (and ", count, " more such lines before)");
+}
+
 }  // namespace tcpx

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -43,20 +44,22 @@ bool LogEnabled(LogLevel level);
 // logger; null: where all other lines go.
 void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text);
 
+// " (and 3 more such lines before)", for the end of a line; empty for 0.
+std::string UnsaidLines(uint64_t count);
+
 // How often the log may say the same: strangers could fill a disk with it.
 class LineLimit {
  public:
-  // True: a line may be written, the first in a second. *unsaid gets how many others were not since the latest.
-  bool May(int64_t now_ns, uint64_t* unsaid) {
+  // True: a line may be written, the first in a second. *line then ends with the UnsaidLines since the latest.
+  bool May(int64_t now_ns, std::string* line) {
     MutexLock lock(mutex_);
-    const bool may = latest_ns_ == 0 || now_ns - latest_ns_ >= kSecond;
-    if (may) {
-      latest_ns_ = now_ns;
-      *unsaid = std::exchange(unsaid_, 0);
-    } else {
+    if (latest_ns_ != 0 && now_ns - latest_ns_ < kSecond) {
       ++unsaid_;
+      return false;
     }
-    return may;
+    latest_ns_ = now_ns;
+    *line += UnsaidLines(std::exchange(unsaid_, 0));
+    return true;
   }
 
  private:

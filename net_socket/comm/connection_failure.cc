@@ -29,10 +29,7 @@ constexpr int64_t kAskAgainNs = kMillisecond;
 bool MayLog(const Runtime& runtime, const absl::Status& status, std::string* line) {
   const FailureKind kind = KindOf(status);
   if (kind != FailureKind::kGarbage && kind != FailureKind::kForged) return true;
-  uint64_t unsaid = 0;
-  if (!runtime.foreign_lines->May(MonotonicNanos(), &unsaid)) return false;
-  if (unsaid > 0) absl::StrAppend(line, "; ", unsaid, " failures like it before were only counted");
-  return true;
+  return runtime.foreign_lines->May(MonotonicNanos(), line);
 }
 
 std::string LaneText(const LaneHealing& healing, int lane) {

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
@@ -87,19 +86,13 @@ Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
 }
 
 bool LaneHealing::MayLog(int lane, std::string* more) {
-  uint64_t unlogged = 0;
-  bool may = false;
-  if (setup_->fails_alone()) {  // Somebody may come again and again, as another connection.
-    may = setup_->runtime->stranger_lines->May(MonotonicNanos(), &unlogged);
-  } else {
-    may = Judge([&](Arbiter* arbiter) {
-      const bool may_log = arbiter->MayLog(lane, MonotonicNanos());
-      if (may_log) unlogged = static_cast<uint64_t>(arbiter->TakeUnlogged());
-      return may_log;
-    });
-  }
-  if (unlogged > 0) *more = absl::StrCat(" (and ", unlogged, " more such lines)");
-  return may;
+  // Somebody may come again and again, as another connection.
+  if (setup_->fails_alone()) return setup_->runtime->stranger_lines->May(MonotonicNanos(), more);
+  return Judge([&](Arbiter* arbiter) {
+    const bool may = arbiter->MayLog(lane, MonotonicNanos());
+    if (may) *more = UnsaidLines(static_cast<uint64_t>(arbiter->TakeUnlogged()));
+    return may;
+  });
 }
 
 bool LaneHealing::Lose(const absl::Status& why, int lane) {

@@ -52,11 +52,8 @@ std::string LineOf(const ConnectionSetup& setup, size_t lanes, int traffic_class
 
 // NCCL makes one connection of each listen, and the log has a line for it. A listen for one-sided transfers can get
 // many, from anyone who has the ticket: these lines are limited.
-void LogAccepted(Listening* listening, const std::string& line) {
-  uint64_t unsaid = 0;
-  if (!listening->lines.May(MonotonicNanos(), &unsaid)) return;
-  TCPX_INFO_TO(listening->communicator->log, "%s%s", line,
-               unsaid == 0 ? "" : absl::StrFormat("; %u accepted before it were only counted", unsaid));
+void LogAccepted(Listening* listening, std::string line) {
+  if (listening->lines.May(MonotonicNanos(), &line)) TCPX_INFO_TO(listening->communicator->log, "%s", line);
 }
 
 }  // namespace

@@ -139,9 +139,8 @@ int64_t PendingConnections::ExpireInLoop(const ConnectionId& id) {
 // Anyone who has a ticket can begin connections: the lines are limited.
 void PendingConnections::CloseLateInLoop(const ConnectionId& id, int64_t waited_ns, const char* why) {
   const PendingConnection& pending = *pending_.find(id)->second;
-  uint64_t unsaid = 0;
-  if (late_lines_.May(MonotonicNanos(), &unsaid)) {
-    const std::string more = unsaid == 0 ? "" : absl::StrFormat("; %u others before were only counted", unsaid);
+  std::string more;
+  if (late_lines_.May(MonotonicNanos(), &more)) {
     TCPX_INFO("accept: %d of %s from %s have come within %d s%s: they are closed, and the peer may begin anew%s",
               pending.present(), Counted(static_cast<int64_t>(pending.lanes()), "lane"), pending.from().ToString(),
               waited_ns / kSecond, why, more);

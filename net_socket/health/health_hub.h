@@ -62,7 +62,7 @@ class HealthHub {
   int64_t unused_in_loop() const { return unused_; }
   // Another socket of the same peer process is up.
   bool AnotherIsUpInLoop(HealthPeer* health);
-  // Of all lines about peers whom nobody knows yet.
+  // Of all lines about peers whom nobody knows yet: with a ticket they may come again and again.
   LineLimit* stranger_lines() { return &stranger_lines_; }
   // A socket of the peer's process is up, as far as is known just now: this one, a lane, or one between other devices.
   bool ProcessIsUpInLoop(HealthPeer* health);

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -21,14 +20,6 @@ namespace {
 // Whether the network swallows what is said.
 int64_t LookEveryNs(const HealthSettings& settings) {
   return std::clamp(settings.peer_timeout_ns / tuning::kHealthLooks, tuning::kLookNs, tuning::kHealthLookMaxNs);
-}
-
-// Somebody with a ticket may come again and again, with one health socket after the other. `more` ends the line.
-bool MayLogStranger(LineLimit* lines, std::string* more) {
-  uint64_t unsaid = 0;
-  const bool may = lines->May(MonotonicNanos(), &unsaid);
-  if (unsaid > 0) *more = absl::StrCat(" (and ", unsaid, " more such lines)");
-  return may;
 }
 
 }  // namespace
@@ -199,7 +190,7 @@ void HealthPeer::LostInLoop() {
   bool known = dialled_;
   members_.TellAll([&known](HealthUser* user) { known = user->HealthLost() || known; });
   std::string more;
-  if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : MayLogStranger(hub_->stranger_lines(), &more)) {
+  if (known ? redials_.arbiter().MayLog(0, lost_since_ns_) : hub_->stranger_lines()->May(MonotonicNanos(), &more)) {
     TCPX_INFO("the health socket %s is lost and will be %s: %s%s", peer_, dialled_ ? "dialled again" : "waited for",
               end.ok() ? "it ended" : end.message(), more);
   }
@@ -215,7 +206,7 @@ void HealthPeer::BackInLoop() {
   bool counts = true;
   members_.TellAll([&](HealthUser* user) { known = user->HealthBack(std::exchange(counts, false)) || known; });
   std::string more;
-  if (known ? arbiter.MayLog(0, now_ns) : MayLogStranger(hub_->stranger_lines(), &more)) {
+  if (known ? arbiter.MayLog(0, now_ns) : hub_->stranger_lines()->May(now_ns, &more)) {
     TCPX_INFO("the health socket %s is back%s", peer_, more);
   }
   if (known && arbiter.Warns(now_ns).lane == 0) {

@@ -25,9 +25,8 @@ absl::Status GroupPeers::Check(int64_t now_ns) const {
 }
 
 void RmaStrangers::Closed(uint32_t rank, const absl::Status& why) {
-  uint64_t unsaid = 0;
-  if (!lines_.May(MonotonicNanos(), &unsaid)) return;
-  const std::string more = unsaid == 0 ? "" : absl::StrFormat("; %u others before were only counted", unsaid);
+  std::string more;
+  if (!lines_.May(MonotonicNanos(), &more)) return;
   TCPX_INFO("one-sided transfers of rank %u: a connection that had not said its rank was closed: %s%s", rank,
             why.ok() ? "it said nothing within TCPX_HELLO_TIMEOUT" : std::string(why.message()), more);
 }

@@ -57,11 +57,11 @@ TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
   }
   EXPECT_LE(static_cast<int64_t>(Logged().size()), (MonotonicNanos() - began_ns) / kSecond + 2);
   EXPECT_EQ(1000u, end_.told.size());
-  uint64_t unsaid = 0;
+  std::string more;
   LineLimit lines;
-  EXPECT_TRUE(lines.May(kSecond, &unsaid) && unsaid == 0);
-  for (int i = 0; i < 7; ++i) EXPECT_FALSE(lines.May(kSecond + i, &unsaid));
-  EXPECT_TRUE(lines.May(2 * kSecond, &unsaid) && unsaid == 7);
+  EXPECT_TRUE(lines.May(kSecond, &more) && more.empty());
+  for (int i = 0; i < 7; ++i) EXPECT_FALSE(lines.May(kSecond + i, &more));
+  EXPECT_TRUE(lines.May(2 * kSecond, &more) && more == " (and 7 more such lines before)");
   // Other failures are reported as ever.
   const size_t told = Logged().size();
   ConnectionFailure failure(&setup, &end_, NoTie());
