@@ -1,22 +1,35 @@
-// cpu_facts.h: what the kernel and the launcher say about the CPUs of this process.
+// cpu_facts.h: what the kernel and the launcher say about the CPUs of this process, and lists of CPUs as the kernel
+// writes them.
 //
 // Purpose: the facts from which cpu_plan.h decides how many progress threads there are and where they run. They are the
 //          container's and the process's, not those of the calling thread: NCCL binds the thread that calls, and the
 //          threads it makes, to the GPU's NUMA node.
 // Threads: any; no state. Read early, before NCCL has bound a thread of the process.
-// Units:   CPU numbers; a quota is CPUs and may be a fraction.
-// Errors:  none: what can't be read is unknown, and does not limit.
-// Source:  cgroups(7), cpuset(7); cpu.max and cpuset.cpus.effective (Documentation/admin-guide/cgroup-v2.rst),
-//          cpu.cfs_quota_us (Documentation/scheduler/sched-bwc.rst), cpuset.effective_cpus
-//          (Documentation/admin-guide/cgroup-v1/cpusets.rst), Cpus_allowed_list of proc_pid_status(5), cpulist
-//          (Documentation/ABI/stable/sysfs-devices-node).
+// Units:   CPU numbers, from 0; a list in memory is sorted and without repeats. A quota is CPUs and may be a fraction.
+// Errors:  ParseCpuList: kInvalidArgument. No others: what can't be read is unknown, and does not limit.
+// Source:  cgroups(7), cpuset(7), "List format" too; cpu.max and cpuset.cpus.effective
+//          (Documentation/admin-guide/cgroup-v2.rst), cpu.cfs_quota_us (Documentation/scheduler/sched-bwc.rst),
+//          cpuset.effective_cpus (Documentation/admin-guide/cgroup-v1/cpusets.rst), Cpus_allowed_list of
+//          proc_pid_status(5), cpulist (Documentation/ABI/stable/sysfs-devices-node).
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
 namespace tcpx {
+
+// "0-3,7" -> {0, 1, 2, 3, 7}. Empty text is an empty list.
+absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text);
+
+// {0, 1, 2, 3, 7} -> "0-3,7".
+std::string FormatCpuList(const std::vector<int>& cpus);
+
+// Those of `a` that are in `b` too.
+std::vector<int> CommonCpus(const std::vector<int>& a, const std::vector<int>& b);
 
 // An empty list is an unknown one.
 struct CpuFacts {

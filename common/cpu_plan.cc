@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/counted.h"
-#include "common/cpu_list.h"
 
 namespace tcpx {
 namespace {

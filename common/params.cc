@@ -13,7 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/cpu_list.h"
+#include "common/cpu_facts.h"
 #include "common/limits.h"
 
 namespace tcpx {

@@ -12,7 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/cpu_list.h"
+#include "common/cpu_facts.h"
 
 namespace tcpx {
 namespace bench {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "common/cpu_list.h"
+#include "common/cpu_facts.h"
 #include "common/log.h"
 #include "common/thread.h"
 

@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/counted.h"
-#include "common/cpu_list.h"
+#include "common/cpu_facts.h"
 #include "tools/doctor/local_checks.h"
 
 namespace tcpx {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu_list.h"
 #include "gtest/gtest.h"
 #include "tests/unit/common/fake_tree.h"
 

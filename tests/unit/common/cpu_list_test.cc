@@ -1,4 +1,4 @@
-#include "common/cpu_list.h"
+#include "common/cpu_facts.h"
 
 #include <vector>
 

@@ -12,7 +12,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/cpu_facts.h"
-#include "common/cpu_list.h"
 #include "common/params.h"
 #include "gtest/gtest.h"
 #include "tests/unit/common/fake_tree.h"
