@@ -2,8 +2,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include <cstring>
-
 #include "common/mutex.h"
 #include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/key_memory.h"
@@ -125,19 +123,13 @@ class GcryptAead final : public Aead {
   }
 
   bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
-    if (!Begin(nonce, ad, ad_bytes)) return false;
-    const unsigned refused =
-        in == out ? gcrypt_.encrypt(handle_, out, bytes, nullptr, 0) : gcrypt_.encrypt(handle_, out, bytes, in, bytes);
-    return refused == 0 && gcrypt_.gettag(handle_, out + bytes, kTagBytes) == 0;
+    return Begin(nonce, ad, ad_bytes) && gcrypt_.encrypt(handle_, out, bytes, in, bytes) == 0 &&
+           gcrypt_.gettag(handle_, out + bytes, kTagBytes) == 0;
   }
 
   bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
-    char tag[kTagBytes];
-    std::memcpy(tag, in + bytes, kTagBytes);
-    if (!Begin(nonce, ad, ad_bytes)) return false;
-    const unsigned refused =
-        in == out ? gcrypt_.decrypt(handle_, out, bytes, nullptr, 0) : gcrypt_.decrypt(handle_, out, bytes, in, bytes);
-    return refused == 0 && gcrypt_.checktag(handle_, tag, kTagBytes) == 0;
+    return Begin(nonce, ad, ad_bytes) && gcrypt_.decrypt(handle_, out, bytes, in, bytes) == 0 &&
+           gcrypt_.checktag(handle_, in + bytes, kTagBytes) == 0;
   }
 
  private:
