@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,16 +24,14 @@ std::string RealPath(const std::string& path) {
 std::string LastComponent(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 int ReadNumber(const std::string& path, int fallback) {
-  const std::optional<std::string> text = ReadSmallFile(path);
   int value = 0;
-  return text.has_value() && absl::SimpleAtoi(*text, &value) ? value : fallback;
+  return absl::SimpleAtoi(ReadSmallFile(path).value_or(""), &value) ? value : fallback;
 }
 
 // "0x1d0f"; 0 for anything else.
 int ReadHex(const std::string& path) {
-  const std::optional<std::string> text = ReadSmallFile(path);
   int value = 0;
-  return text.has_value() && absl::SimpleHexAtoi(absl::StripAsciiWhitespace(*text), &value) ? value : 0;
+  return absl::SimpleHexAtoi(ReadSmallFile(path).value_or(""), &value) ? value : 0;
 }
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }

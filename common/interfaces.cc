@@ -17,8 +17,6 @@
 namespace tcpx {
 namespace {
 
-constexpr unsigned kRuns = IFF_UP | IFF_RUNNING;
-
 // `spec`: as NCCL_SOCKET_IFNAME.
 bool ChosenBy(absl::string_view spec, absl::string_view name) {
   const bool negated = absl::ConsumePrefix(&spec, "^");
@@ -41,7 +39,7 @@ int WantedFamily(const std::string& family) {
 // True exactly when the address could be used at all, whatever its name.
 bool Usable(const Interface& candidate, int wanted_family) {
   const int family = candidate.address.family();
-  if ((candidate.flags & kRuns) != kRuns) return false;
+  if (!candidate.runs()) return false;
   if (family != AF_INET && family != AF_INET6) return false;
   if (wanted_family != AF_UNSPEC && family != wanted_family) return false;
   return family != AF_INET6 || !candidate.address.IsLoopback();
@@ -85,7 +83,7 @@ const char* ReasonSkipped(const std::vector<Interface>& all, const std::string& 
   bool usable = false;
   for (const Interface& one : all) {
     if (one.name != name) continue;
-    up |= (one.flags & kRuns) == kRuns;
+    up |= one.runs();
     usable |= Usable(one, WantedFamily(filter.family));
   }
   if (!up) return ", down";
@@ -112,6 +110,8 @@ const Interface* FindWith(const std::vector<Interface>& all, const SocketAddress
 }
 
 }  // namespace
+
+bool Interface::runs() const { return (flags & IFF_UP) != 0 && (flags & IFF_RUNNING) != 0; }
 
 std::vector<Interface> SelectInterfaces(const std::vector<Interface>& all, const InterfaceFilter& filter, int max) {
   const int family = WantedFamily(filter.family);
@@ -173,9 +173,7 @@ absl::StatusOr<std::vector<Interface>> SystemInterfaces() {
 
 std::vector<SocketAddress> LocalAddresses() {
   std::vector<SocketAddress> addresses;
-  const absl::StatusOr<std::vector<Interface>> all = SystemInterfaces();
-  if (!all.ok()) return addresses;
-  for (const Interface& one : *all) addresses.push_back(one.address);
+  for (const Interface& one : SystemInterfaces().value_or(std::vector<Interface>())) addresses.push_back(one.address);
   return addresses;
 }
 
@@ -190,7 +188,7 @@ std::string DownInterfaceOf(const SocketAddress& local) {
   if (!all.ok()) return "";
   const Interface* const found = FindWith(*all, local);
   if (found == nullptr) return absl::StrCat("with ", local.HostString());
-  return (found->flags & kRuns) == kRuns ? "" : found->name;
+  return found->runs() ? "" : found->name;
 }
 
 std::string InterfaceStates::Down(const SocketAddress& local, int64_t now_ns) {

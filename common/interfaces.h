@@ -33,6 +33,7 @@ struct Interface {
   SocketAddress address;
   unsigned flags = 0;   // IFF_* of net/if.h
   int prefix_bits = 0;  // of the netmask, for the subnet rule
+  bool runs() const;    // up, and with a carrier
 };
 
 // The three variables, as they are in the environment; empty is unset.

@@ -1,6 +1,5 @@
 #include "net_socket/nic/lost_paths.h"
 
-#include <net/if.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -15,12 +14,9 @@
 namespace tcpx {
 namespace {
 
-constexpr unsigned kServes = IFF_UP | IFF_RUNNING;
-
 bool Serves(const std::vector<Interface>& all, const Nic& nic) {
   return std::any_of(all.begin(), all.end(), [&nic](const Interface& one) {
-    return one.name == nic.interface.name && (one.flags & kServes) == kServes &&
-           one.address.SameHostAddress(nic.interface.address);
+    return one.name == nic.interface.name && one.runs() && one.address.SameHostAddress(nic.interface.address);
   });
 }
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -87,9 +86,8 @@ bool InSubnet(const Interface& interface, const SocketAddress& address) {
 std::vector<std::string> SharersOfSubnet(const Interface& interface, const std::vector<Interface>& all) {
   std::vector<std::string> names;
   if (interface.address.IsLoopback() || interface.address.IsLinkLocal()) return names;
-  constexpr unsigned kNeeded = IFF_UP | IFF_RUNNING;
   for (const Interface& other : all) {
-    if (other.name == interface.name || (other.flags & kNeeded) != kNeeded) continue;
+    if (other.name == interface.name || !other.runs()) continue;
     if (!InSubnet(interface, other.address) && !InSubnet(other, interface.address)) continue;
     if (std::find(names.begin(), names.end(), other.name) == names.end()) names.push_back(other.name);
   }
