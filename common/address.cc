@@ -100,11 +100,6 @@ absl::StatusOr<SocketAddress> Ask(decltype(&getsockname) function, int fd, absl:
 
 }  // namespace
 
-SocketAddress::SocketAddress() {
-  memset(&storage_, 0, sizeof(storage_));
-  storage_.generic.sa_family = AF_UNSPEC;
-}
-
 absl::StatusOr<SocketAddress> SocketAddress::FromSockaddr(const struct ::sockaddr* address, socklen_t length) {
   SocketAddress result;
   if (address == nullptr || length < sizeof(sa_family_t)) return absl::InvalidArgumentError("no address");

@@ -25,7 +25,7 @@ class SocketAddress {
   static constexpr size_t kEncodedBytes = 24;
 
   // No address: family() is AF_UNSPEC and length() 0.
-  SocketAddress();
+  SocketAddress() = default;
 
   // Reads what its family needs of `length` bytes.
   static absl::StatusOr<SocketAddress> FromSockaddr(const struct ::sockaddr* address, socklen_t length);
@@ -86,10 +86,10 @@ class SocketAddress {
   absl::string_view unmapped_bytes() const;
 
   union Storage {
-    struct ::sockaddr generic;
+    sockaddr_in6 v6;  // the first, and the largest: all is zero at first
     sockaddr_in v4;
-    sockaddr_in6 v6;
-  } storage_;
+    struct ::sockaddr generic;
+  } storage_{};
 };
 
 // getsockname and getpeername.
