@@ -39,12 +39,8 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-struct RemovedParameter {
-  const char* name;
-  const char* advice;
-};
-
-constexpr RemovedParameter kRemoved[] = {
+// With what to do instead.
+constexpr std::pair<const char*, const char*> kRemoved[] = {
     {"TCPX_GATHER_BYTES", "unset it: small messages go out together when they come to 1M"},
     {"TCPX_GPU_SLOT_BYTES", "unset it: TCPX_GPU_POOL_BYTES says how much memory is pinned"},
     {"TCPX_OPTIONAL_RECV_COMPLETION", "set NCCL_NET_OPTIONAL_RECV_COMPLETION=0 to look for a fault"},
@@ -57,10 +53,10 @@ bool IsOf(absl::Span<const Parameter> all, absl::string_view name) {
   return std::any_of(all.begin(), all.end(), [name](const Parameter& each) { return name == each.name; });
 }
 
-// Null: it was never one.
-const RemovedParameter* FindRemoved(absl::string_view name) {
-  for (const RemovedParameter& removed : kRemoved) {
-    if (name == removed.name) return &removed;
+// What to do instead; null: it was never one.
+const char* AdviceOnRemoved(absl::string_view name) {
+  for (const auto& [removed, advice] : kRemoved) {
+    if (name == removed) return advice;
   }
   return nullptr;
 }
@@ -122,8 +118,8 @@ std::string WarningOf(absl::string_view name) {
   const bool security = IsMisspeltSecurity(name);
   const bool ours = absl::StartsWithIgnoreCase(name, kOurs) && !absl::StartsWith(name, kTests);
   if (!security && (!ours || IsOf(Parameters(), name))) return "";
-  if (const RemovedParameter* const removed = FindRemoved(name)) {
-    return absl::StrCat(name, " was removed and has no effect: ", removed->advice, " (CHANGELOG.md)");
+  if (const char* const advice = AdviceOnRemoved(name)) {
+    return absl::StrCat(name, " was removed and has no effect: ", advice, " (CHANGELOG.md)");
   }
   const std::string nearest = NearestParameter(security ? Cleaned(name) : name, kOurs);
   const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
@@ -134,7 +130,7 @@ std::string WarningOf(absl::string_view name) {
 
 }  // namespace
 
-bool IsRemovedParameter(absl::string_view name) { return FindRemoved(name) != nullptr; }
+bool IsRemovedParameter(absl::string_view name) { return AdviceOnRemoved(name) != nullptr; }
 
 std::string NearestParameter(absl::string_view as_written, absl::string_view prefix) {
   const std::string name = absl::AsciiStrToUpper(as_written);
