@@ -56,10 +56,9 @@ std::string OwnName() {
 
 // By its name: most descriptors are another's, which may be closing it.
 bool HasNotes(int fd) {
-  char target[64];
-  const ssize_t length = readlink(absl::StrCat(kOwnDescriptors, fd).c_str(), target, sizeof(target));
-  return length > 0 &&
-         absl::StartsWith(absl::string_view(target, static_cast<size_t>(length)), absl::StrCat("/memfd:", kName, " "));
+  char target[64] = "";
+  return readlink(absl::StrCat(kOwnDescriptors, fd).c_str(), target, sizeof(target) - 1) > 0 &&
+         absl::StartsWith(target, absl::StrCat("/memfd:", kName, " "));
 }
 
 // False: somebody writes it right now.

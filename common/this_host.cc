@@ -26,8 +26,7 @@ uint64_t Mixed(uint64_t hash, const void* data, size_t bytes) {
 std::string ProcessMark() {
   std::string mark = absl::StrCat(getpid());
   char link[64] = "";
-  const ssize_t length = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
-  const absl::string_view name(link, length > 0 ? static_cast<size_t>(length) : 0);
+  const absl::string_view name = readlink("/proc/self/ns/pid", link, sizeof(link) - 1) > 0 ? link : "";
   if (name.empty() || name == kHostPidNamespace) return mark;
   mark.push_back('-');
   for (const char c : name) {
