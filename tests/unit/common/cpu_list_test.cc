@@ -1,7 +1,6 @@
-#include "common/cpu_facts.h"
-
 #include <vector>
 
+#include "common/cpu_facts.h"
 #include "gtest/gtest.h"
 
 namespace tcpx {
