@@ -1,8 +1,8 @@
 // shim_common.h: what all tables share, those of one-sided transfers too: contexts, results and outputs.
 //
 // Threads: as NCCL's; the loggers and the profiler callback are kept in atomics.
-// Errors:  ncclInvalidArgument for a missing or senseless argument, otherwise what ResultFromStatus says. Whatever the
-//          outcome, contexts and counts are written.
+// Errors:  ncclInvalidArgument for a missing or senseless argument, otherwise what ResultFromStatus says. What a call
+//          gives out is null before it is tried, and counts are written whatever the outcome.
 // Source:  NCCL 2.13 to 2.30: what it passes and what it tolerates.
 #pragma once
 
