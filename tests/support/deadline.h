@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "tests/support/seed.h"
@@ -23,20 +24,22 @@ class Deadline {
   void Restart() { at_ = Clock::now() + std::chrono::seconds(seconds_ * Patience()); }
   bool Over() const { return Clock::now() >= at_; }
   // Lets others run; false exactly when the time is over. A caller that comes again and again at once finds nothing: it
-  // sleeps, since several tests share a CPU.
+  // sleeps, longer and longer, since several tests share a CPU.
   bool Yield() const {
     in_vain_ = Clock::now() - last_ < std::chrono::microseconds(100) ? in_vain_ + 1 : 0;
     if (in_vain_ < kSpins) {
       sched_yield();
     } else {
-      usleep(kNapMicros);
+      usleep(NapMicros(in_vain_ - kSpins));
     }
     last_ = Clock::now();
     return !Over();
   }
 
   static constexpr int kSpins = 200;
-  static constexpr int kNapMicros = 100;
+
+  // How long to sleep after so many naps in vain: a nap costs a CPU as much as 10 us of work.
+  static useconds_t NapMicros(int naps) { return static_cast<useconds_t>(std::min(1000, 100 + 20 * naps)); }
 
  private:
   using Clock = std::chrono::steady_clock;

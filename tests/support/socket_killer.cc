@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/address.h"
 #include "tests/support/own_network.h"
@@ -88,25 +89,37 @@ DestroyRequest MakeRequest(uint64_t cookie, const SocketAddress& local, const So
   return message;
 }
 
-std::vector<LaneEnd> FindEnds(bool health) {
-  std::vector<int> listening;
-  std::vector<LaneEnd> ends;
-  const std::vector<int> all = Descriptors();
-  for (int fd : all) {
-    if (IntOption(fd, SOL_SOCKET, SO_ACCEPTCONN) == 0) continue;
-    const auto local = LocalAddress(fd);
-    if (local.ok()) listening.push_back(local->port());
+bool Listens(int fd) { return IntOption(fd, SOL_SOCKET, SO_ACCEPTCONN) != 0; }
+
+// The end of a lane, or of a health socket, that a descriptor is; without a cookie where it is neither.
+LaneEnd EndAt(int fd, bool health) {
+  const uint64_t cookie = Cookie(fd);  // Before all else: what is read below is this socket's, or Held finds out.
+  if (cookie == 0 || IntOption(fd, IPPROTO_TCP, TCP_NODELAY) == 0 ||
+      (IntOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) != 0) != health || !PeerAddress(fd).ok()) {
+    return {};
   }
-  for (int fd : all) {
-    const uint64_t cookie = Cookie(fd);  // Before all else: what is read below is this socket's, or Held finds out.
-    if (IntOption(fd, IPPROTO_TCP, TCP_NODELAY) == 0 || (IntOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) != 0) != health) {
-      continue;
-    }
-    const auto peer = PeerAddress(fd);
-    if (!peer.ok()) continue;
-    ends.push_back({fd, cookie, std::find(listening.begin(), listening.end(), peer->port()) != listening.end()});
+  return {fd, cookie};
+}
+
+std::vector<LaneEnd> FindEnds(bool health) {
+  std::vector<LaneEnd> ends;
+  for (int fd : Descriptors()) {
+    const LaneEnd end = EndAt(fd, health);
+    if (end.cookie != 0) ends.push_back(end);
   }
   return ends;
+}
+
+// One at random; without a cookie where there is none. Most descriptors are never looked at.
+LaneEnd PickEnd(Rng* rng, bool health) {
+  std::vector<int> left = Descriptors();
+  while (!left.empty()) {
+    std::swap(left[rng->Between(0, left.size() - 1)], left.back());
+    const LaneEnd end = EndAt(left.back(), health);
+    if (end.cookie != 0) return end;
+    left.pop_back();
+  }
+  return {};
 }
 
 }  // namespace
@@ -114,6 +127,17 @@ std::vector<LaneEnd> FindEnds(bool health) {
 std::vector<LaneEnd> FindLaneEnds() { return FindEnds(false); }
 
 std::vector<LaneEnd> FindHealthEnds() { return FindEnds(true); }
+
+bool IsDialled(int fd) {
+  const auto peer = PeerAddress(fd);
+  if (!peer.ok()) return false;
+  const std::vector<int> all = Descriptors();
+  return std::any_of(all.begin(), all.end(), [&peer](int other) {
+    if (!Listens(other)) return false;
+    const auto local = LocalAddress(other);
+    return local.ok() && local->port() == peer->port();
+  });
+}
 
 // All that comes with a shorter life than any packet can have is dropped (ip(7)).
 bool Swallow(int fd) {
@@ -123,7 +147,7 @@ bool Swallow(int fd) {
 
 void StopListening() {
   for (int fd : Descriptors()) {
-    if (IntOption(fd, SOL_SOCKET, SO_ACCEPTCONN) != 0) shutdown(fd, SHUT_RDWR);
+    if (Listens(fd)) shutdown(fd, SHUT_RDWR);
   }
 }
 
@@ -148,16 +172,15 @@ bool DestroySocket(int fd) {
 }
 
 bool SocketKiller::KillOne() {
-  const std::vector<LaneEnd> ends = FindEnds(health_);
-  if (ends.empty()) return false;
-  const LaneEnd& end = ends[rng_.Between(0, ends.size() - 1)];
+  const LaneEnd end = PickEnd(&rng_, health_);
+  if (end.cookie == 0) return false;
   const uint64_t way = rng_.Between(0, 3);
   // The plugin goes on: by now its number may be another socket's, even one of the other kind.
   const Held held(end.fd);
   const int fd = held.get();
   if (Cookie(fd) != end.cookie) return false;
   if (way == 0) return shutdown(fd, SHUT_RDWR) == 0;
-  if (way == 1 && end.dialled) {
+  if (way == 1 && IsDialled(fd)) {
     // A bare system call: the thread sanitizer takes connect() for the making of a new descriptor.
     sockaddr none{};
     none.sa_family = AF_UNSPEC;

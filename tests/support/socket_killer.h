@@ -23,13 +23,14 @@ namespace tcpx {
 struct LaneEnd {
   int fd = -1;
   uint64_t cookie = 0;  // the socket's own (SO_COOKIE): descriptors are used again
-  bool dialled = false;
 };
 
 // Connected sockets of lanes, both ends.
 std::vector<LaneEnd> FindLaneEnds();
 // Those of health sockets.
 std::vector<LaneEnd> FindHealthEnds();
+// Whether this end dialled: it is connected to a port at which this process listens.
+bool IsDialled(int fd);
 // From here on nothing that is sent to this socket arrives, and neither end hears of it. False: the kernel refuses
 // that.
 bool Swallow(int fd);

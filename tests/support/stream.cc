@@ -119,7 +119,7 @@ ncclResult_t Stream::Step() {
   PostAll();
   if (result_ == ncclSuccess && in_flight() > 0) result_ = TestOldest();
   in_vain_ = posted_ + finished_ == before && !complete() ? in_vain_ + 1 : 0;
-  if (in_vain_ > 10 * Deadline::kSpins) usleep(Deadline::kNapMicros);
+  if (in_vain_ > 10 * Deadline::kSpins) usleep(Deadline::NapMicros(in_vain_ - 10 * Deadline::kSpins));
   return result_;
 }
 

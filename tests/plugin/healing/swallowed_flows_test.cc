@@ -34,7 +34,7 @@ TEST_P(SwallowedFlowsTest, AnotherSocketCarriesOn) {
   ASSERT_NO_FATAL_FAILURE(Move(pair, large));
   for (const bool both_ways : {true, false}) {
     int swallowed = 0;
-    for (const LaneEnd& end : FindLaneEnds()) swallowed += (both_ways || !end.dialled) && Swallow(end.fd);
+    for (const LaneEnd& end : FindLaneEnds()) swallowed += (both_ways || !IsDialled(end.fd)) && Swallow(end.fd);
     ASSERT_GT(swallowed, 0) << strerror(errno);
     ASSERT_NO_FATAL_FAILURE(Move(pair, small));
     ASSERT_NO_FATAL_FAILURE(Move(pair, large));
