@@ -27,12 +27,15 @@ std::string Pattern::Check(uint64_t message, const char* data, size_t bytes) con
                          static_cast<uint8_t>(data[at]), static_cast<uint8_t>(expected[at]));
 }
 
-GuardedBuffer::GuardedBuffer(size_t bytes_max) : bytes_(bytes_max + 2 * kGuardBytes, static_cast<char>(kGuardByte)) {}
+GuardedBuffer::GuardedBuffer(size_t bytes_max, bool armed)
+    : bytes_max_(bytes_max), bytes_(new char[bytes_max + 2 * kGuardBytes]) {
+  if (armed) Arm(bytes_max);
+}
 
-void GuardedBuffer::Arm(size_t capacity) { FillGuard(bytes_.data(), capacity + 2 * kGuardBytes); }
+void GuardedBuffer::Arm(size_t capacity) { FillGuard(bytes_.get(), capacity + 2 * kGuardBytes); }
 
 std::string GuardedBuffer::Check(size_t bytes, size_t capacity) const {
-  const size_t before = VerifyGuard(bytes_.data(), kGuardBytes);
+  const size_t before = VerifyGuard(bytes_.get(), kGuardBytes);
   if (before != kNoDifference) return absl::StrFormat("%d bytes before the buffer were written", kGuardBytes - before);
   const size_t after = VerifyGuard(data() + bytes, capacity - bytes + kGuardBytes);
   if (after == kNoDifference) return "";

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,18 +38,20 @@ class Pattern {
 // A buffer for one message, with guards before and after it.
 class GuardedBuffer {
  public:
-  explicit GuardedBuffer(size_t bytes_max);
+  // `armed`: as by Arm(bytes_max). Otherwise pages that no message needs are never touched.
+  explicit GuardedBuffer(size_t bytes_max, bool armed = true);
 
-  char* data() { return bytes_.data() + kGuardBytes; }
-  const char* data() const { return bytes_.data() + kGuardBytes; }
-  size_t bytes_max() const { return bytes_.size() - 2 * kGuardBytes; }
+  char* data() { return bytes_.get() + kGuardBytes; }
+  const char* data() const { return bytes_.get() + kGuardBytes; }
+  size_t bytes_max() const { return bytes_max_; }
   // Guards everything up to `capacity` and beyond it.
   void Arm(size_t capacity);
   // Empty exactly when nothing but the first `bytes` of data was written since Arm(capacity).
   std::string Check(size_t bytes, size_t capacity) const;
 
  private:
-  std::vector<char> bytes_;
+  const size_t bytes_max_;
+  const std::unique_ptr<char[]> bytes_;
 };
 
 }  // namespace tcpx

@@ -52,7 +52,7 @@ uint64_t TrafficPlan::Lag(uint64_t message) const {
 
 std::unique_ptr<GuardedBuffer> TrafficEnd::TakeBuffer(size_t bytes) {
   auto& kept = bytes <= kSmallBuffer ? small_ : large_;
-  if (kept.empty()) return std::make_unique<GuardedBuffer>(bytes <= kSmallBuffer ? kSmallBuffer : kCapacityMax);
+  if (kept.empty()) return std::make_unique<GuardedBuffer>(bytes <= kSmallBuffer ? kSmallBuffer : kCapacityMax, false);
   auto buffer = std::move(kept.back());
   kept.pop_back();
   return buffer;
