@@ -21,8 +21,8 @@
 # Cleaning up: nothing is made outside of the script's namespaces but $scratch, which goes when the script ends.
 # shellcheck shell=bash
 
-source "$(dirname "${BASH_SOURCE[0]}")/netns.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/packets.sh"
+source "${BASH_SOURCE[0]%/*}/netns.sh"
+source "${BASH_SOURCE[0]%/*}/packets.sh"
 
 failures=0
 # Far above what anything takes.
@@ -31,18 +31,25 @@ patience=$((60 * ${TCPX_TEST_TIME_SCALE:-1}))
 [[ ${NETNS_INSIDE:-} != 1 ]] || {
   exec {empty_pipe}<> <(:)
   scratch=$(mktemp -d)
-  trap 'rm -rf "$scratch" || true' EXIT
+  # In memory: ranks write there 50 times a second.
+  mount -t tmpfs tmpfs "$scratch"
+  trap 'umount --lazy "$scratch" && rmdir "$scratch" || true' EXIT
 }
 
-now() { awk '{ print $1 }' /proc/uptime; }
+now() {
+  local up _
+  read -r up _ </proc/uptime
+  echo "$up"
+}
 
 # await COMMAND...: until it succeeds. False when that takes longer than `patience`. Several scripts wait at the same
-# time: between two tries they wait for a pipe that stays empty, which needs no process as sleep does.
+# time, and a process costs milliseconds: they try seldom, and between two tries they wait for a pipe that stays empty,
+# which needs no process as sleep does.
 await() {
   local end=$((SECONDS + patience))
   until "$@"; do
     ((SECONDS < end)) || return 1
-    read -rt 0.05 -u "$empty_pipe" || true
+    read -rt 0.1 -u "$empty_pipe" || true
   done
 }
 

@@ -118,17 +118,17 @@ netns_lose() { netns_drop "$1" "${@:3}" "numgen random mod 1000 < $2"; }
 # netns_break ACTION FLOWS HOST...: what becomes of these flows ("LOCAL PEER" lines, as netns_flows has them), both
 # ways, on each of the hosts, which may be an end of them or a router between.
 netns_break() {
-  local action=$1 flows=$2 ns mine theirs chain
-  shift 2
-  for ns in "$@"; do
+  local action=$1 ns mine theirs chain rules=''
+  while read -r mine theirs; do
+    [[ -n $theirs ]] || continue
+    for chain in losses passing; do
+      rules+="add rule inet netns $chain tcp sport ${mine##*:} tcp dport ${theirs##*:} $action;"
+      rules+="add rule inet netns $chain tcp sport ${theirs##*:} tcp dport ${mine##*:} $action;"
+    done
+  done <<<"$2"
+  for ns in "${@:3}"; do
     netns_table "$ns"
-    while read -r mine theirs; do
-      [[ -n $theirs ]] || continue
-      for chain in losses passing; do
-        netns_nft "$ns" "add rule inet netns $chain tcp sport ${mine##*:} tcp dport ${theirs##*:} $action"
-        netns_nft "$ns" "add rule inet netns $chain tcp sport ${theirs##*:} tcp dport ${mine##*:} $action"
-      done
-    done <<<"$flows"
+    netns_nft "$ns" "$rules"
   done
 }
 

@@ -108,12 +108,12 @@ kill_one_lane() {
   busy_flow a
   netns_run a ss -KtnH src "${flow% *}" dst "${flow#* }" >/dev/null
 }
-slowest_of_round() {
-  awk -v since="$since" -v most="$slowest" '{ after = $2 - since; if (after > most) most = after } END { print most }' \
-    "$scratch"/kills/result.[01]."$round"
+# slowest FILE...: of each round, when a lane was taken away, and the results of both ranks.
+slowest() {
+  awk 'NF == 1 { since = $1; next } $2 - since > most { most = $2 - since } END { print most }' "$@"
 }
 kill_lanes() {
-  local rank slowest=0
+  local rank ends=()
   start kills "a b" "RING_ROUNDS=$kills" || return 0
   brief=1
   for ((round = 0; round < kills; ++round)); do
@@ -121,7 +121,7 @@ kill_lanes() {
       await test -e "$scratch/kills/running.$rank.$round" ||
         { fail "kills: round $round" "$scratch"/kills/*.log; return 0; }
     done
-    since=$(now)
+    now >"$scratch/kills/since.$round"
     kill_one_lane
     if ((round == 0)) && ! patience=5 await test -e "$scratch/kills/result.0.0"; then
       echo "SKIPPED: kills: this kernel's ss kills no socket"
@@ -132,10 +132,10 @@ kill_lanes() {
       ended kills "$rank" error "WARN.*lane [0-9] of 3" && warnings kills "$rank" 1
     done
     ((failures == 0)) || break
-    slowest=$(slowest_of_round)
+    ends+=("$scratch"/kills/{since,result.[01]}."$round")
   done
   finish kills 0 1
-  echo "ok: kills: $round lanes, known to both after $slowest s at the latest"
+  echo "ok: kills: $round lanes, known to both after $(slowest "${ends[@]}") s at the latest"
 }
 
 netns_case
