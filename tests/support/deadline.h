@@ -38,7 +38,7 @@ class Deadline {
 
   static constexpr int kSpins = 200;
 
-  // How long to sleep after so many naps in vain: a nap costs a CPU as much as 10 us of work.
+  // How long to sleep after so many naps in vain: each costs a CPU a timer and two switches.
   static useconds_t NapMicros(int naps) { return static_cast<useconds_t>(std::min(1000, 100 + 20 * naps)); }
 
  private:

@@ -7,6 +7,7 @@
 //          a test can't go on without.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,8 +62,9 @@ class GpuBuffer {
     return read;
   }
   void Fill(char value) {
-    const std::vector<char> same(bytes_, value);
-    Write(0, same.data(), bytes_);
+    // Piece by piece: a copy of all of a large buffer costs more than the tests that use it.
+    const std::vector<char> same(std::min(bytes_, size_t{64} << 10), value);
+    for (size_t at = 0; at < bytes_; at += same.size()) Write(at, same.data(), std::min(same.size(), bytes_ - at));
   }
 
  private:

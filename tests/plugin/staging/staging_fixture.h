@@ -23,13 +23,10 @@ class Buffer {
  public:
   static constexpr char kFill = '\x5A';
 
-  Buffer(GpuLab* lab, bool on_gpu, size_t bytes) {
-    if (on_gpu) {
-      gpu_ = std::make_unique<GpuBuffer>(lab, bytes);
-    } else {
-      host_.resize(bytes);
-    }
-    Fill(kFill);
+  Buffer(GpuLab* lab, bool on_gpu, size_t bytes) : host_(on_gpu ? 0 : bytes, kFill) {
+    if (!on_gpu) return;
+    gpu_ = std::make_unique<GpuBuffer>(lab, bytes);
+    gpu_->Fill(kFill);
   }
 
   char* data() { return gpu_ != nullptr ? static_cast<char*>(gpu_->data()) : host_.data(); }
