@@ -78,7 +78,7 @@ void Survivor(Control& peer, bool listens) {
   const absl::Time deadline = absl::Now() + kHungAfter / 2;
   while (stream.Step() == ncclSuccess) TCPX_REQUIRE(absl::Now() < deadline, "no error; ", LogText());
   fprintf(stderr, "the error came after %s\n", absl::FormatDuration(absl::Now() - (deadline - kHungAfter / 2)).c_str());
-  _exit(0);
+  QuickExit();
 }
 
 // The first of two processes is the one that must be right.
@@ -120,7 +120,7 @@ void OutlivesAStop(Control& peer, bool listens) {
   }
   TCPX_REQUIRE(WarningCount() == 0, LogText());
   TCPX_REQUIRE(kill(other, SIGKILL) == 0);
-  _exit(0);
+  QuickExit();
 }
 
 TEST_F(HealthPeerTest, APeerThatIsStoppedIsNotGone) {

@@ -34,7 +34,7 @@ void TakePartAndStop(Control& peer) {
   peer.Send(&self, sizeof(self));
   peer.Await('s');
   raise(SIGSTOP);
-  _exit(0);
+  QuickExit();
 }
 
 // 'T': stopped (proc_pid_stat(5)).

@@ -64,7 +64,7 @@ void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
       exit(0);
     case End::kFinalizeAndQuickExit:
       rank->Finalize();
-      _exit(0);
+      QuickExit();
     case End::kExit:
       exit(0);
     case End::kUnload:

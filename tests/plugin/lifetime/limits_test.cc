@@ -99,7 +99,7 @@ TEST_P(LimitsTest, FirstListenAtTheHardLimitSaysUlimit) {
                 TCPX_REQUIRE(WarningCount() > 0 && LogHas("ulimit"), LogText());
                 rank.Finalize();
                 TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads");
-                _exit(0);  // Exit handlers of sanitizers open files.
+                QuickExit();  // Exit handlers of sanitizers open files.
               }))
         << "room for " << room;
   }

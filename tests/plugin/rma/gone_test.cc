@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <string>
@@ -35,7 +34,7 @@ void ExpectAnError(RmaRank* rank) {
 
 void Die(RmaRank*, Control* other) {
   other->Await('d');
-  _exit(0);
+  QuickExit();
 }
 
 // Its window is open: a rank that waits for its signal waits for ever.

@@ -140,7 +140,7 @@ TEST_F(CrowdTest, WithNoDescriptorLeftTheyMakeRoom) {
               TCPX_REQUIRE(StatusFor(&late, HelloFor(handle, hello)) == HelloStatus::kAccepted);
               TCPX_REQUIRE(StatusFor(&crowd[0], "") == HelloStatus::kBusy && crowd[0].HearToTheEnd().empty());
               TCPX_REQUIRE(CountInLog("ulimit") == 1, LogText());
-              _exit(0);  // Exit handlers of sanitizers open files.
+              QuickExit();  // Exit handlers of sanitizers open files.
             }));
 }
 

@@ -2,7 +2,6 @@
 // heal all the same, and in time.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -145,7 +144,7 @@ TEST_F(FloodTest, LanesHealWhileSomebodyAsksForKeys) {
     peer.Tell('e');
     peer.Await('e');
     TCPX_REQUIRE(WarningCount() == 0, LogText());
-    _exit(0);
+    QuickExit();
   };
   EXPECT_EQ("", RunTogether(host, [](Control& peer) { Flood(peer, 1); }));
 }
