@@ -146,7 +146,7 @@ TEST_P(LimitsTest, LanesThatCameAndWentLeaveDescriptorsToOthers) {
               const Deadline deadline;
               while (CountInLog(" is closed") < 40 * kConnections) {
                 TCPX_REQUIRE(!deadline.Over(), LogText());
-                for (const Ends& ends : all) Transfer(&rank.net(), ends, {66000, 2, 4, true});
+                for (const Ends& ends : all) Transfer(&rank.net(), ends, {66000, 1, 1, true});
               }
               const size_t more = OpenDescriptors().size() - before;
               TCPX_REQUIRE(more < limit / 4 + 2 * kConnections + 40, more, " descriptors more");
