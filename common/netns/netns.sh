@@ -143,9 +143,10 @@ netns_to_router() {
   [[ -n $(ip -n "$1" route show default) ]] || ip -n "$1" route add default via "${4}9"
 }
 
-# netns_link_local HOST DEVICE: the device's link-local address, without scope.
+# netns_link_local HOST DEVICE: the device's link-local address, without scope. None as long as nobody may bind to it: a
+# worker of the kernel ends that soon after the device has come up, even where it looks for no duplicate.
 netns_link_local() {
-  ip -n "$1" -6 -o address show dev "$2" scope link | awk '{ sub("/.*", "", $4); print $4; exit }'
+  ip -n "$1" -6 -o address show dev "$2" scope link -tentative | awk '{ sub("/.*", "", $4); print $4; exit }'
 }
 
 # netns_settled HOST DEVICE...: waits until the kernel calls what came up usable, which may take it a second.

@@ -162,7 +162,8 @@ forgotten() {
 # starved SECONDS: all sockets are reset while neither process gets a new descriptor.
 starved() {
   local name="starved $1 ${*: -1}" rank host
-  start "$name" "a b" TCPX_HEAL=1 "${@:2}" || return 0
+  # On a busy machine more than 15 s may pass until the script lets them go on.
+  start "$name" "a b" TCPX_HEAL=1 TCPX_RECONNECT_TIMEOUT=60 "${@:2}" || return 0
   for rank in 0 1; do prlimit --pid "${pid[$name.$rank]}" --nofile=3:; done
   for host in a b; do netns_run "$host" ss -K -tnH state established sport != 0 >/dev/null; done
   sleep "$1"
