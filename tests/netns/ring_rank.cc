@@ -4,13 +4,12 @@
 //
 // The ranks share FOLDER and nothing else. Each sends to the next and receives from the one before, as fast as it goes.
 // Into FOLDER a rank writes handle.RANK.ROUND, running.RANK.ROUND once traffic flows, from then on log.RANK.ROUND, what
-// the plugin has said so far, and count.RANK.ROUND, how many messages have come, and at the end of a round
-// result.RANK.ROUND: "error SECONDS MESSAGES" or "stopped SECONDS MESSAGES", with the time of CLOCK_MONOTONIC. It stops
-// when FOLDER/stop
-// is there, with every message through, and after an error it goes on calling until then with its comms open, as NCCL
-// may
-// do, so that only the plugin can tell the others; late.RANK.ROUND has what it says until then, and log.RANK.end is the
-// whole log. Exit code 0: every request ended once, all bytes were right, and all descriptors are back.
+// the plugin has said so far, times.RANK.ROUND, when each of these lines was there, within 20 ms, and count.RANK.ROUND,
+// how many messages have come, and at the end of a round result.RANK.ROUND: "error SECONDS MESSAGES" or "stopped
+// SECONDS MESSAGES". Times are those of CLOCK_MONOTONIC. It stops when FOLDER/stop is there, with every message
+// through, and after an error it goes on calling until then with its comms open, as NCCL may do, so that only the
+// plugin can tell the others; late.RANK.ROUND has what it says until then, and log.RANK.end is the whole log. Exit code
+// 0: every request ended once, all bytes were right, and all descriptors are back.
 //
 // environment: RING_ROUNDS (1)   connections, one after the other, each in a context of its own; with more than 1 an
 //                                error does not wait for FOLDER/stop
@@ -38,6 +37,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -45,6 +46,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
@@ -175,6 +177,8 @@ void ShiftOnce(const Ring& ring, bool* shifted) {
   ShiftClock(atoi(getenv("RING_SHIFT")));
 }
 
+std::string Seconds() { return absl::StrFormat("%.3f", static_cast<double>(MonotonicNanos()) * 1e-9); }
+
 // Scripts wait for a line of the log, or for messages.
 struct Notes {
   void Write(const char* name, const std::string& text) const { WriteFile(ring.Path(name, ring.rank, round), text); }
@@ -183,13 +187,18 @@ struct Notes {
   }
   void Log(const char* name) {
     const std::string log = LogText().substr(log_begin);
-    if (std::exchange(logged, log.size()) != log.size()) Write(name, log);
+    if (std::exchange(logged, log.size()) == log.size()) return;
+    for (; timed < std::count(log.begin(), log.end(), '\n'); ++timed) absl::StrAppend(&times, Seconds(), "\n");
+    Write("times", times);
+    Write(name, log);
   }
 
   const Ring& ring;
   int round;
   size_t log_begin;
   size_t logged = 0;
+  std::string times;
+  std::ptrdiff_t timed = 0;
   int64_t messages = -1;
 };
 
@@ -264,8 +273,8 @@ void RunRound(Rank* rank, const Ring& ring, int round, bool last) {
     Flow* const failed = RunTraffic(ring, round, &send, &recv, &notes);
     notes.Write("running", "");  // It may have been too short to say so.
     notes.Log("log");
-    const double seconds = static_cast<double>(MonotonicNanos()) * 1e-9;
-    notes.Write("result", absl::StrCat(failed != nullptr ? "error " : "stopped ", seconds, " ", recv.finished(), "\n"));
+    const char* const how = failed != nullptr ? "error " : "stopped ";
+    notes.Write("result", absl::StrCat(how, Seconds(), " ", recv.finished(), "\n"));
     if (failed != nullptr) failed->RequireAllEnded();
     if (failed != nullptr && last) AwaitStop(ring, failed, &notes);
     send.Deregister();
