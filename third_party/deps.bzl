@@ -30,6 +30,7 @@ def tcpx_deps():
     )
     http_archive(
         name = "com_google_googletest",
+        build_file = "//third_party:googletest.BUILD",
         sha256 = "81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2",
         strip_prefix = "googletest-release-1.12.1",
         url = "https://github.com/google/googletest/archive/refs/tags/release-1.12.1.tar.gz",
