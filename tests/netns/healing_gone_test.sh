@@ -203,6 +203,7 @@ again() {
     netns_break drop "$flow" r
     since=$(now)
     within "$name" 0 'is lost and will be|is let go and will be' "$i" 1.5
+    flow_gone a "$flow"
     more "$name" 0 1
     sleep "${GONE_PAUSE:-1}"
   done
