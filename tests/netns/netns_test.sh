@@ -26,6 +26,7 @@ netns_pair eth1
 check "own network" "$(ip -o link | wc -l) == 1" "$(ip -o link | wc -l) devices outside of the hosts"
 
 netns_settled a eth1
+netns_settled b eth0 eth1
 for host in 10.1.0.2 fd00:1::2 "$(netns_link_local b eth0)%eth0" "$(netns_link_local b eth1)%eth1"; do
   transfer tcp "$host" 1000000 100000
   check "bytes reach $host" "bytes == 1000000" "$bytes bytes"
