@@ -62,20 +62,19 @@ Cause CauseOf(const Patient& patient, const std::string& reason) {
   return {"", "a kernel of 5.11 or later"};
 }
 
-void CheckUring(const Patient& patient, Report* report) {
-  std::string reason;
-  const EngineChoice engine = ProbeEngine(EngineChoice::kAuto, &reason);
-  const bool asked = patient.options.engine == EngineChoice::kIoUring;
-  if (engine == EngineChoice::kIoUring) {
+// `refusal` is empty where io_uring works.
+void ReportUring(const Patient& patient, const std::string& refusal, Report* report) {
+  if (refusal.empty()) {
     const int rung = UringRung();
-    report->Ok("engine", absl::StrFormat("io_uring is usable, rung %d (%s)", rung,
-                                         rung >= 0 && rung < kUringRungs ? kRungs[rung] : "unknown"));
+    report->Ok("engine", absl::StrCat("io_uring is usable",
+                                      rung < 0 ? "" : absl::StrFormat(", rung %d (%s)", rung, kRungs[rung])));
     return;
   }
-  const Cause cause = CauseOf(patient, reason);
+  const bool asked = patient.options.engine == EngineChoice::kIoUring;
+  const Cause cause = CauseOf(patient, refusal);
   report->Add(asked ? Grade::kProblem : Grade::kNote, "engine",
               absl::StrCat("io_uring is not usable", cause.text.empty() ? "" : ": ", cause.text, "; epoll is used (",
-                           reason, ")"),
+                           refusal, ")"),
               cause.fix);
 }
 
@@ -107,18 +106,19 @@ void CheckRings(const Patient& patient, Report* report) {
 
 }  // namespace
 
+// Whether io_uring works is asked once: other processes' rings come and go, and with them the answer.
 void CheckEngine(const Patient& patient, Report* report) {
-  const int problems = report->Count(Grade::kProblem) + report->Count(Grade::kNote);
-  CheckUring(patient, report);
-  const bool usable = report->Count(Grade::kProblem) + report->Count(Grade::kNote) == problems;
+  const EngineChoice wanted = patient.options.engine;
   std::string reason;
-  const EngineChoice engine = ProbeEngine(patient.options.engine, &reason);
+  EngineChoice engine = ProbeEngine(wanted == EngineChoice::kEpoll ? EngineChoice::kAuto : wanted, &reason);
+  ReportUring(patient, engine == EngineChoice::kIoUring ? "" : reason, report);
+  if (wanted == EngineChoice::kEpoll) engine = ProbeEngine(wanted, &reason);
   if (patient.threads.caller_driven()) {
     report->Ok("engine", "not used in caller-driven mode");
   } else {
     report->Ok("engine", absl::StrCat(engine == EngineChoice::kIoUring ? "io_uring" : "epoll", " (", reason, ")"));
   }
-  if (usable && engine == EngineChoice::kIoUring && patient.threads.threads > 0) {
+  if (engine == EngineChoice::kIoUring && patient.threads.threads > 0) {
     CheckRings(patient, report);
   } else {
     report->Ok("memory", absl::StrCat("locked memory ", LimitText(RLIMIT_MEMLOCK), "; no ring needs it"));
