@@ -125,6 +125,7 @@ shut() {
   touch "$scratch/$name/hush"
   await window_shut || fail "$name: no window shuts"
   netns_break drop "$flow" r
+  # The pause has to outlast some of the kernel's probes of the window, whose times no fake clock moves.
   sleep 3
   touch "$scratch/$name/speak"
   goes_on "$name"
@@ -228,7 +229,7 @@ idle() {
   ended "$name" 1 error ''
   finish "$name" 0 1
 }
-# nothing_moves NAME: all is acknowledged, and no message has come for half a second.
+# nothing_moves NAME: all is acknowledged, and no message has come for half a second: that none comes is no event.
 nothing_moves() {
   local before
   before="$(count "$1" 0) $(count "$1" 1)"

@@ -125,6 +125,7 @@ TEST_F(AcceptWatchTest, NothingIsSaidWhileLanesComeOrNobodyAsks) {
   Make(kNever, kNever);
   const auto wait = NewWait();
   watch_->Waits(wait);
+  // Three times what it waits before it speaks. The reactor keeps the real time, and silence is no event.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(Lines().empty()) << "accept was called once and then no more";
   const auto busy = NewWait();

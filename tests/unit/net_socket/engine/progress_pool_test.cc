@@ -226,6 +226,7 @@ TEST_P(ProgressPoolTest, ALaneThatWaitsForATimeIsCalledAgain) {
   ASSERT_TRUE(Eventually([&] { return second.advanced.load() > 8; }));
   ProgressPool::Detach(&second);
   const int after = second.advanced.load();
+  // Without a pause its thread might not run before the next look; nothing tells that it leaves the lane alone.
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(after, second.advanced.load());
   EchoLane lane(other.b.get());
