@@ -107,8 +107,8 @@ logged() {
 }
 
 # netns_enter_each SCRIPT CASE...: netns_enter for each case, each in networks of its own, NETNS_AT_ONCE of them at the
-# same time (default: all). After its functions the script calls netns_case. The output of the cases comes in their
-# order.
+# same time (default: three for each CPU). After its functions the script calls netns_case. The output of the cases
+# comes in their order.
 netns_enter_each() {
   local script=$1 one i said runs=() rc=0
   shift
@@ -118,7 +118,7 @@ netns_enter_each() {
   fi
   said=$(mktemp -d)
   for one in "$@"; do
-    while (($(jobs -rp | wc -l) >= ${NETNS_AT_ONCE:-$#})); do wait -n || true; done
+    while (($(jobs -rp | wc -l) >= ${NETNS_AT_ONCE:-$((3 * $(nproc)))})); do wait -n || true; done
     NETNS_CASE=$one bash "$script" >"$said/${#runs[@]}" 2>&1 &
     runs+=($!)
   done

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "tests/support/deadline.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"
 
@@ -23,18 +24,20 @@ inline constexpr int kWindow = 4;
 inline bool Flag(const char* name) { return getenv(name) != nullptr && *getenv(name) == '1'; }
 
 // NCCL calls again and again. Here many ranks share few CPUs: one that finds nothing to do so often sleeps between two
-// calls, and each sleeps after every second window of messages.
+// calls, as long as a Deadline does, and each sleeps after every second window of messages.
 class Calls {
  public:
   void Made(int64_t moved) {
     vain_ = std::exchange(moved_, moved) == moved ? vain_ + 1 : 0;
-    if (vain_ > 20) absl::SleepFor(absl::Microseconds(100));
+    if (vain_ > kSpins) absl::SleepFor(absl::Microseconds(Deadline::NapMicros(vain_ - kSpins)));
     if (moved - rested_ < 2 * kWindow) return;
     rested_ = moved;
     absl::SleepFor(absl::Milliseconds(5));
   }
 
  private:
+  static constexpr int kSpins = 20;
+
   int64_t moved_ = 0;
   int64_t rested_ = 0;
   int vain_ = 0;
