@@ -75,6 +75,7 @@ struct Options {
   bool nccl_optional_recv = true;  // NCCL gives the hint
   int64_t ll_buffer_bytes = -1;    // NCCL's buffers of LL; -1: unset
   bool rma = false;
+  bool rma_gdrcopy = false;
   bool gpu_direct_staging = false;
   int64_t gpu_slot_bytes = 256 << 10;
   int64_t gpu_pool_bytes = 32 << 20;

@@ -1,7 +1,7 @@
 """The folders of net_socket, and who may see whom."""
 
-# Top to bottom: a folder is visible to the folders above it, to itself, to tests, to the doctor and to bench/fabric,
-# so that a climb does not build.
+# Top to bottom: a folder is visible to the folders above it, to itself, to tests, to the doctor, to bench/fabric
+# and to bench/gpu_probe, so that a climb does not build.
 _LAYERS = [
     "plugin",
     "rma",
@@ -32,6 +32,7 @@ def tcpx_layer(folder):
     return ["//net_socket/%s:__pkg__" % layer for layer in above] + [
         "//net_socket:__pkg__",
         "//bench/fabric:__pkg__",
+        "//bench/gpu_probe:__pkg__",
         "//tests:__subpackages__",
         "//tools/doctor:__pkg__",
     ]

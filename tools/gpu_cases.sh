@@ -122,6 +122,7 @@ run_rma() {
     return
   fi
   bench rma-put-signal TCPX_RMA=1 -- --mode one-sided
+  bench rma-gdrcopy TCPX_RMA=1 TCPX_RMA_GDRCOPY=1 -- --mode one-sided
   bench rma-zero-sm TCPX_RMA=1 NCCL_CTA_POLICY=2 -- --mode one-sided
   bench rma-one-connection TCPX_RMA=1 CUDA_DEVICE_MAX_CONNECTIONS=1 -- --mode one-sided
 }

@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/gpu_probe/driver.h"
-#include "bench/gpu_probe/gdr.h"
 #include "common/clock.h"
+#include "net_socket/gpu/gdr_copy.h"
 
 namespace tcpx {
 namespace gpu_probe {
@@ -188,14 +188,15 @@ absl::Status Probe::MeasureSignals() {
   if (status.ok()) status = TimeSignals("cuStreamWriteValue64", word_, by_stream);
   if (status.ok()) status = TimeSignals("an 8-byte cuMemcpyHtoDAsync", word_ + 8, by_copy);
   if (!status.ok()) return status;
-  const auto page = MapByGdr(word_);
-  if (!page.ok()) {
-    printf("a signal by GDRCopy: %s\n", std::string(page.status().message()).c_str());
+  char* const word = reinterpret_cast<char*>(word_ + 16);
+  const auto gdr = GdrCopy::Load();
+  status = gdr.ok() ? (*gdr)->Map(word, sizeof(uint64_t)) : gdr.status();
+  if (!status.ok()) {
+    printf("a signal by GDRCopy: %s\n", std::string(status.message()).c_str());
     return absl::OkStatus();
   }
-  return TimeSignals("GDRCopy", word_ + 16, [&page](uint64_t value) {
-    (*page)[2] = value;
-    __sync_synchronize();
+  return TimeSignals("GDRCopy", word_ + 16, [&gdr, word](uint64_t value) {
+    (*gdr)->WriteWord(word, value);
     return CUDA_SUCCESS;
   });
 }

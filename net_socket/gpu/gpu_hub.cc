@@ -23,6 +23,7 @@ GpuHub::GpuHub(const GpuDriver* driver, const Options& options)
     : driver_(driver),
       slot_bytes_(static_cast<size_t>(options.gpu_slot_bytes) / 4096 * 4096),
       slots_(std::max<size_t>(static_cast<size_t>(options.gpu_pool_bytes) / slot_bytes_, 1)),
+      uses_gdr_(options.rma_gdrcopy),
       patience_(options.peer_timeout_ns) {}
 
 // The end of a context waits for what is under way in it.
@@ -97,10 +98,18 @@ absl::StatusOr<GpuWriter*> GpuHub::WriterFor(const void* data, int device) {
   for (const auto& writer : writers_) {
     if (writer->context() == (*pool)->place().context && !writer->failed()) return writer.get();
   }
-  auto writer = GpuWriter::Open(*pool);
+  auto writer = GpuWriter::Open(*pool, LoadGdrCopy());
   if (!writer.ok()) return writer.status();
   writers_.push_back(*std::move(writer));
   return writers_.back().get();
+}
+
+std::unique_ptr<GdrCopy> GpuHub::LoadGdrCopy() const {
+  if (!uses_gdr_) return nullptr;
+  auto gdr = GdrCopy::Load();
+  if (gdr.ok()) return *std::move(gdr);
+  TCPX_WARN("TCPX_RMA_GDRCOPY has no effect, copy engines write to GPU memory: %s", gdr.status().message());
+  return nullptr;
 }
 
 bool GpuHub::KnowsAsHost(const void* data) const { return MemoryTypeOf(driver_->api(), data) == kCuMemoryHost; }

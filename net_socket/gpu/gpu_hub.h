@@ -40,11 +40,14 @@ class GpuHub {
  private:
   // The context that `data` was allocated in, and its device.
   absl::StatusOr<GpuPlace> PlaceOf(const void* data) TCPX_REQUIRES(mutex_);
+  // Null: not asked for, or not there.
+  std::unique_ptr<GdrCopy> LoadGdrCopy() const;
   absl::StatusOr<CuContext> Primary(int gpu) TCPX_REQUIRES(mutex_);
 
   const GpuDriver* const driver_;
   const size_t slot_bytes_;
   const size_t slots_;
+  const bool uses_gdr_;
   GpuPatience patience_;
 
   Mutex mutex_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
+#include "common/log.h"
 
 namespace tcpx {
 
@@ -13,12 +14,12 @@ constexpr size_t kWords = 64;
 constexpr size_t kAdditionsMax = 1024;
 constexpr size_t kWordsBytes = kWords * sizeof(uint64_t);
 
-absl::StatusOr<std::unique_ptr<GpuWriter>> GpuWriter::Open(GpuPool* pool) {
+absl::StatusOr<std::unique_ptr<GpuWriter>> GpuWriter::Open(GpuPool* pool, std::unique_ptr<GdrCopy> gdr) {
   const GpuDriver& driver = pool->driver();
   if (!driver.writes_words()) return absl::FailedPreconditionError("the CUDA driver can't write signals");
   auto slot = pool->TakeExtra();
   if (!slot.ok()) return slot.status();
-  std::unique_ptr<GpuWriter> writer(new GpuWriter(pool, *slot));
+  std::unique_ptr<GpuWriter> writer(new GpuWriter(pool, *slot, std::move(gdr)));
   GpuScope scope(driver, writer->context());
   absl::Status status = scope.status();
   if (status.ok()) {
@@ -61,6 +62,12 @@ char* GpuWriter::Reserve(size_t bytes) {
 
 absl::Status GpuWriter::Put(char* to, absl::string_view bytes, bool* room) {
   MutexLock lock(mutex_);
+  if (IsDirect(to, bytes.size())) {
+    *room = true;
+    gdr_->Write(to, bytes);
+    done_.number = ++last_;
+    return absl::OkStatus();
+  }
   char* const place = Reserve(bytes.size());
   *room = place != nullptr;
   if (place == nullptr) return status_;
@@ -81,10 +88,22 @@ absl::Status GpuWriter::Copy(char* to, const char* from, size_t bytes) {
 
 absl::Status GpuWriter::Add(char* at, uint64_t add, bool ours) {
   MutexLock lock(mutex_);
+  if (IsDirect(at, sizeof(uint64_t))) {
+    const auto known = known_.find(at);
+    const uint64_t value = add + (ours && known != known_.end() ? known->second : gdr_->ReadWord(at));
+    gdr_->WriteWord(at, value);
+    if (ours || known != known_.end()) known_[at] = value;
+    done_.number = ++last_;
+    return absl::OkStatus();
+  }
   GpuScope scope(pool_->driver(), context());
   if (!Enter(scope).ok()) return status_;
   additions_.push_back({at, add, ours, ++last_});
   return reading_ == 0 ? BeginAdditions() : status_;
+}
+
+bool GpuWriter::IsDirect(const char* at, size_t bytes) const {
+  return gdr_ != nullptr && status_.ok() && done_.number == last_ && gdr_->Has(at, bytes);
 }
 
 // Those that came later wait, whatever is known of their words: a signal may say that an earlier one was given.
@@ -178,8 +197,24 @@ absl::Status GpuWriter::Await() {
   return stuck;
 }
 
-void GpuWriter::Forget(const char* data, size_t bytes) {
+void GpuWriter::BeginRegion(const char* data, size_t bytes) {
   MutexLock lock(mutex_);
+  Forget(data, bytes);
+  if (gdr_ == nullptr) return;
+  GpuScope scope(pool_->driver(), context());
+  const absl::Status status = scope.status().ok() ? gdr_->Map(data, bytes) : scope.status();
+  if (!status.ok()) {
+    TCPX_INFO("GDRCopy can't map %d bytes of GPU memory, and copy engines write there: %s", bytes, status.message());
+  }
+}
+
+void GpuWriter::EndRegion(const char* data, size_t bytes) {
+  MutexLock lock(mutex_);
+  Forget(data, bytes);
+  if (gdr_ != nullptr) gdr_->Unmap(data, bytes);
+}
+
+void GpuWriter::Forget(const char* data, size_t bytes) {
   absl::erase_if(known_, [=](const auto& word) { return word.first >= data && word.first < data + bytes; });
 }
 

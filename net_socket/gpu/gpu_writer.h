@@ -4,7 +4,8 @@
 //          given to it after the data that the signal covers, so that a GPU which sees the signal sees the data. Short
 //          data goes through a ring of pinned memory. A signal is an addition: the word is read, and written whole; of
 //          words that nobody else writes, the value is known after the first time. Additions are written in the order
-//          in which they came.
+//          in which they came. With GDRCopy the CPU writes by itself where that keeps the order: what the stream was
+//          given before is in the memory.
 //
 //   number = writer.last(); ... writer.Poll() ... writer.Reached(number)
 // Threads: any. Await waits, without the lock: other groups go on meanwhile.
@@ -19,12 +20,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/mutex.h"
+#include "net_socket/gpu/gdr_copy.h"
 #include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/gpu/gpu_pool.h"
 
@@ -32,8 +35,8 @@ namespace tcpx {
 
 class GpuWriter {
  public:
-  // kFailedPrecondition where the driver can't write words.
-  static absl::StatusOr<std::unique_ptr<GpuWriter>> Open(GpuPool* pool);
+  // kFailedPrecondition where the driver can't write words. `gdr`: null: not used.
+  static absl::StatusOr<std::unique_ptr<GpuWriter>> Open(GpuPool* pool, std::unique_ptr<GdrCopy> gdr = nullptr);
   ~GpuWriter();
 
   CuContext context() const { return pool_->place().context; }
@@ -42,7 +45,7 @@ class GpuWriter {
   absl::Status Put(char* to, absl::string_view bytes, bool* room);
   // Between any two places that the GPU can reach.
   absl::Status Copy(char* to, const char* from, size_t bytes);
-  // To the aligned word at `at`. `ours`: nobody else writes it until Forget.
+  // To the aligned word at `at`. `ours`: nobody else writes it until EndRegion.
   absl::Status Add(char* at, uint64_t add, bool ours);
   // False: too many additions wait, and a peer's next ones should wait with the peer.
   bool MayAdd() const;
@@ -67,8 +70,10 @@ class GpuWriter {
   // Returns once all that was given before is in the memory, or never will be. For deregMr and closing only. An error:
   // the GPU has not carried it out within the pool's patience, and may still; nobody waits for that again.
   absl::Status Await();
-  // Words there may be anybody's from now on.
-  void Forget(const char* data, size_t bytes);
+  // Memory is registered: what was known of words there is of memory that was there before.
+  void BeginRegion(const char* data, size_t bytes);
+  // And deregistered: words there may be anybody's from now on. After Await.
+  void EndRegion(const char* data, size_t bytes);
 
  private:
   struct Addition {
@@ -84,12 +89,16 @@ class GpuWriter {
     uint64_t ring = 0;
   };
 
-  GpuWriter(GpuPool* pool, GpuSlot* slot) : pool_(pool), slot_(slot) {}
+  GpuWriter(GpuPool* pool, GpuSlot* slot, std::unique_ptr<GdrCopy> gdr)
+      : pool_(pool), slot_(slot), gdr_(std::move(gdr)) {}
   const GpuApi& api() const { return pool_->driver().api(); }
   absl::Status Enter(const GpuScope& scope) TCPX_REQUIRES(mutex_);
   // What a call gave that put something into the stream.
   absl::Status Step(int result, const char* call) TCPX_REQUIRES(mutex_);
   absl::Status Move() TCPX_REQUIRES(mutex_);
+  // The CPU may write there now.
+  bool IsDirect(const char* at, size_t bytes) const TCPX_REQUIRES(mutex_);
+  void Forget(const char* data, size_t bytes) TCPX_REQUIRES(mutex_);
   // Nothing that was given up to number `until` is under way.
   bool Over(uint64_t until);
   absl::Status BeginAdditions() TCPX_REQUIRES(mutex_);
@@ -103,6 +112,7 @@ class GpuWriter {
   std::atomic<bool> stuck_{false};
 
   mutable Mutex mutex_;
+  const std::unique_ptr<GdrCopy> gdr_ TCPX_PT_GUARDED_BY(mutex_);
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
   uint64_t last_ TCPX_GUARDED_BY(mutex_) = 0;
   uint64_t steps_ TCPX_GUARDED_BY(mutex_) = 0;      // given to the stream

@@ -23,8 +23,15 @@ absl::StatusOr<MemoryType> GroupGpu::Prepare(const char* data, size_t bytes, Mem
   if (writer_ != nullptr && writer_ != *writer) {
     return absl::InvalidArgumentError("regMrSym: a group serves the memory of one GPU");
   }
-  (*writer)->Forget(data, bytes);  // What was known of words there is of memory that was there before.
-  if (std::exchange(writer_, *writer) != nullptr) return MemoryType::kCuda;
+  if (std::exchange(writer_, *writer) == nullptr) {
+    const absl::Status status = Reserve(data);
+    if (!status.ok()) return status;
+  }
+  writer_->BeginRegion(data, bytes);
+  return MemoryType::kCuda;
+}
+
+absl::Status GroupGpu::Reserve(const char* data) {
   for (const bool sending : {true, false}) {
     auto pool = hub_->PoolFor(data, device_, sending);
     if (!pool.ok()) return pool.status();
@@ -32,7 +39,7 @@ absl::StatusOr<MemoryType> GroupGpu::Prepare(const char* data, size_t bytes, Mem
     const absl::Status status = (*pool)->ReserveExtra(slots_);
     if (!status.ok()) return status;
   }
-  return MemoryType::kCuda;
+  return absl::OkStatus();
 }
 
 GroupGpu::~GroupGpu() {
@@ -95,7 +102,7 @@ absl::Status GroupGpu::Await(Mutex& mutex) {
 }
 
 void GroupGpu::Forget(const RmaRegion& region) {
-  if (writer_ != nullptr && region.on_gpu()) writer_->Forget(region.data, region.bytes);
+  if (writer_ != nullptr && region.on_gpu()) writer_->EndRegion(region.data, region.bytes);
 }
 
 }  // namespace tcpx

@@ -59,6 +59,8 @@ class GroupGpu {
   // Slots reserved for each direction. Connections beyond this number pin a slot at first use.
   static constexpr size_t kReservedMax = 64;
 
+  // Slots, in the pools of the GPU that `data` is on.
+  absl::Status Reserve(const char* data);
   void FinishReached();
 
   GpuHub* const hub_;

@@ -60,9 +60,9 @@ check "its options" "$(grep -c -- '--mode abort' "$scratch/pack/calls" || true)"
 
 CUDA_DEVICE_MAX_CONNECTIONS=8 NCCL_HOME=$scratch/new run_cases rma
 check "copies that don't move fail" "$(grep -c '^failed   rma-probe-one-connection ' <<<"$output" || true)" 1
-check "the rest goes on" "$(tail -n 1 <<<"$output")" "4 passed, 1 failed, 0 skipped"
+check "the rest goes on" "$(tail -n 1 <<<"$output")" "5 passed, 1 failed, 0 skipped"
 check "what the probe says is shown" "$(grep -c '^a copy .*: many$' <<<"$output" || true)" 1
-check "the plugin's puts" "$(grep -c -- '--mode one-sided' "$scratch/pack/calls" || true)" 3
+check "the plugin's puts" "$(grep -c -- '--mode one-sided' "$scratch/pack/calls" || true)" 4
 NCCL_HOME=$scratch/old run_cases rma-put
 check "an NCCL without puts" "$(grep -c '^skipped  rma-put-signal ' <<<"$output" || true)" 1
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "tests/plugin/rma/rma_lab.h"
 #include "tests/plugin/rma/rma_model.h"
 #include "tests/support/deadline.h"
+#include "tests/support/fake_cuda/fake_gdr.h"
 #include "tests/support/gpu_lab.h"
 #include "tests/support/plugin_log.h"
 #include "tests/support/rank.h"
@@ -52,6 +54,7 @@ class RmaGpuTest : public ::testing::TestWithParam<Mode> {
     mode.environment["TCPX_TEST_GPU_SLOT_BYTES"] = "64K";
     mode.environment["TCPX_GPU_POOL_BYTES"] = "1M";
     mode.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
+    if (by_gdr_) mode.environment["TCPX_RMA_GDRCOPY"] = "1";
     shape.gpu = gpu_.get();
     return RmaLab::Open(mode, shape);
   }
@@ -70,6 +73,7 @@ class RmaGpuTest : public ::testing::TestWithParam<Mode> {
   }
 
   std::unique_ptr<GpuLab> gpu_;
+  bool by_gdr_ = false;
 };
 
 // Words that kernels may set to 0 again, as the model does between its rounds.
@@ -89,6 +93,44 @@ TEST_P(RmaGpuTest, SourcesInHostMemory) {
 
 TEST_P(RmaGpuTest, WindowsInHostMemory) {
   RunModel({.ranks = 2, .contexts = 2}, {2, 256 << 10, kAll & ~RmaModel::kWindow});
+}
+
+// Signals and short puts that the CPU writes by itself are in no other order than those of the stream.
+TEST_P(RmaGpuTest, WithGdrCopy) {
+  const FakeGdr gdr = FakeGdr::Open();
+  by_gdr_ = true;
+  // Puts from GPU memory are never short.
+  RunModel({.ranks = 2, .contexts = 2}, {2, 256 << 10, RmaModel::kWindow | RmaModel::kSignals, /*never_reset=*/true});
+  EXPECT_EQ(0, gdr.pinned());
+}
+
+// The stream is not used: it would never do it.
+TEST_P(RmaGpuTest, GdrCopyWritesShortPutsAndTheirSignals) {
+  const FakeGdr gdr = FakeGdr::Open();
+  by_gdr_ = true;
+  auto lab = Open({.ranks = 2, .contexts = 1});
+  ASSERT_TRUE(lab.ok()) << lab.status();
+  constexpr size_t kBytes = 5000;
+  RmaMemory* const source = Must((*lab)->Register(kBytes, 0, false));
+  RmaMemory* const window = Must((*lab)->Register(kBytes, 0, true));
+  RmaMemory* const signals = Must((*lab)->Register(sizeof(uint64_t), NCCL_NET_MR_FLAG_FORCE_SO, true));
+  const uint64_t before = gdr.written();
+  gpu_->fake().hold(1);
+  for (int i = 1; i <= 20; ++i) {
+    std::memset(source->at(0), i, kBytes);
+    RmaRange range{source->of(0), 0, window->of(0), 0, kBytes, 1};
+    RmaSignal signal;
+    signal.region = signals->of(0);
+    void* request = nullptr;
+    ASSERT_EQ(ncclSuccess, (*lab)->rma().IputSignal((*lab)->rank(0).contexts, 0, range, signal, 0, &request));
+    Must((*lab)->Until([&] { return signals->Word(1, 0) == static_cast<uint64_t>(i); }));
+    EXPECT_EQ(std::string(kBytes, static_cast<char>(i)), std::string(window->at(1), kBytes));
+    Must((*lab)->Wait(0, request));
+  }
+  gpu_->fake().hold(0);
+  EXPECT_EQ(gdr.written(), before + 20 * kBytes);
+  Must((*lab)->CloseAll());
+  EXPECT_EQ(0, gdr.pinned());
 }
 
 // A word of GPU memory that several groups of the process have registered, and add to.
@@ -138,6 +180,19 @@ TEST_P(RmaGpuTest, OneWordOfSeveralGroups) {
     while (gpu_->counts().waiting > 0) ASSERT_TRUE(deadline.Yield());
     word.ExpectInTheEnd(3 * i);
   }
+  Must((*lab)->CloseAll());
+}
+
+TEST_P(RmaGpuTest, GdrCopyWithoutItsKernelModule) {
+  const FakeGdr gdr = FakeGdr::Open();
+  gdr.fail("gdr_open", 1);
+  by_gdr_ = true;
+  auto lab = Open({.ranks = 1, .contexts = 1});
+  ASSERT_TRUE(lab.ok()) << lab.status();
+  SharedWord word(gpu_.get(), lab->get(), NCCL_NET_MR_FLAG_FORCE_SO);
+  word.Add(0);
+  word.ExpectInTheEnd(1);
+  EXPECT_EQ(1, CountInLog("TCPX_RMA_GDRCOPY has no effect")) << LogText();
   Must((*lab)->CloseAll());
 }
 

@@ -6,6 +6,23 @@
 #include <algorithm>
 
 namespace tcpx {
+namespace {
+
+constexpr uintptr_t kPage = 64 << 10;  // of a GPU: where an allocation begins
+
+// Maps the file without access, at a multiple of kPage.
+void* MapAligned(int fd, size_t bytes) {
+  void* const reserved = mmap(nullptr, bytes + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (reserved == MAP_FAILED) return MAP_FAILED;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(reserved);
+  const uintptr_t aligned = (begin + kPage - 1) / kPage * kPage;
+  const uintptr_t end = aligned + (bytes + 4095) / 4096 * 4096;
+  if (aligned > begin) munmap(reserved, aligned - begin);
+  if (begin + bytes + kPage > end) munmap(reinterpret_cast<void*>(end), begin + bytes + kPage - end);
+  return mmap(reinterpret_cast<void*>(aligned), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0);
+}
+
+}  // namespace
 
 uint64_t DeviceMemory::Allocate(size_t bytes) {
   const int fd = memfd_create("fake_cuda", MFD_CLOEXEC);
@@ -14,7 +31,7 @@ uint64_t DeviceMemory::Allocate(size_t bytes) {
   void* address = MAP_FAILED;
   if (ftruncate(fd, static_cast<off_t>(bytes)) == 0) {
     view = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    address = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, fd, 0);
+    address = MapAligned(fd, bytes);
   }
   close(fd);
   if (view == MAP_FAILED || address == MAP_FAILED) return 0;

@@ -171,7 +171,7 @@ TEST_F(GpuWriterTest, AWordOfOursIsRememberedUntilItIsForgotten) {
   ASSERT_TRUE(Add(1, true).ok());
   EXPECT_EQ(Word(), 2u) << "nobody else may write it";
   *word() = 100;
-  writer_->Forget(at(0), 8);
+  writer_->EndRegion(at(0), 8);
   ASSERT_TRUE(Add(1, true).ok());
   EXPECT_EQ(Word(), 101u);
 }
