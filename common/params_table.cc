@@ -248,11 +248,9 @@ constexpr Parameter kParameters[] = {
     {"TCPX_RMA_GDRCOPY", Kind::kFlag, &Options::rma_gdrcopy, kNoRange, Audience::kFew,
      "One-sided transfers write short data by GDRCopy",
      "on, with TCPX_RMA: while the stream of one-sided writes is idle, the CPU itself writes signals, and data of up "
-     "to "
-     "16 KiB from a peer's host memory, into GPU memory. This needs GDRCopy 2.5 or later (libgdrapi.so.2 and the "
-     "kernel "
-     "module gdrdrv). Memory that the GPU can't map is written as with off. off: the GPU's copy engine does all of it. "
-     "No GPU has run this yet (docs/rma.md)."},
+     "to 16 KiB from a peer's host memory, into GPU memory. This needs GDRCopy 2.5 or later (libgdrapi.so.2 and the "
+     "kernel module gdrdrv). Memory that the GPU can't map is written as with off. off: the GPU's copy engine does all "
+     "of it. No GPU has run this yet (docs/rma.md)."},
     {"TCPX_GPU_DIRECT_STAGING", Kind::kFlag, &Options::gpu_direct_staging, kNoRange, Audience::kMost,
      "The plugin copies GPU memory itself",
      "on announces GPU memory to NCCL (from v9 of the interface on, if libcuda.so.1 is found), and the GPU's copy "
