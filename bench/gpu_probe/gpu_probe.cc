@@ -195,8 +195,8 @@ absl::Status Probe::MeasureSignals() {
     printf("a signal by GDRCopy: %s\n", std::string(status.message()).c_str());
     return absl::OkStatus();
   }
-  return TimeSignals("GDRCopy", word_ + 16, [&gdr, word](uint64_t value) {
-    (*gdr)->WriteWord(word, value);
+  return TimeSignals("GDRCopy", word_ + 16, [place = (*gdr)->Find(word, sizeof(uint64_t))](uint64_t value) {
+    GdrCopy::WriteWord(place, value);
     return CUDA_SUCCESS;
   });
 }

@@ -63,16 +63,16 @@ absl::Status GdrCopy::Map(const char* data, size_t bytes) {
   const uintptr_t begin = at / kPage * kPage;
   Window window;
   window.pages_bytes = (at + bytes - begin + kPage - 1) / kPage * kPage;
-  int error = api_.pin(gdr_, begin, window.pages_bytes, 0, 0, &window.handle);
+  int error = api_.pin(gdr_, begin, window.pages_bytes, 0, 0, &window.place.handle);
   if (error != 0) return Refused("gdr_pin_buffer", error);
   void* pages = nullptr;
-  error = api_.map(gdr_, window.handle, &pages, window.pages_bytes);
+  error = api_.map(gdr_, window.place.handle, &pages, window.pages_bytes);
   if (error != 0) {
-    (void)api_.unpin(gdr_, window.handle);
+    (void)api_.unpin(gdr_, window.place.handle);
     return Refused("gdr_map", error);
   }
   window.pages = static_cast<char*>(pages);
-  window.view = window.pages + (at - begin);
+  window.place.view = window.pages + (at - begin);
   windows_.emplace(std::make_pair(data, bytes), window);
   return absl::OkStatus();
 }
@@ -85,40 +85,36 @@ void GdrCopy::Unmap(const char* data, size_t bytes) {
 }
 
 void GdrCopy::Close(const Window& window) {
-  (void)api_.unmap(gdr_, window.handle, window.pages, window.pages_bytes);
-  (void)api_.unpin(gdr_, window.handle);
+  (void)api_.unmap(gdr_, window.place.handle, window.pages, window.pages_bytes);
+  (void)api_.unpin(gdr_, window.place.handle);
 }
 
 // Where windows overlap it may find none: such memory is then written as what is not mapped.
-GdrCopy::Windows::const_iterator GdrCopy::Find(const char* at, size_t bytes) const {
+GdrCopy::Place GdrCopy::Find(const char* at, size_t bytes) const {
   auto window = windows_.upper_bound({at, SIZE_MAX});
-  if (window == windows_.begin()) return windows_.end();
+  if (window == windows_.begin()) return {};
   --window;
   const auto [data, size] = window->first;
   const size_t offset = static_cast<size_t>(at - data);
-  return offset <= size && bytes <= size - offset ? window : windows_.end();
+  if (offset > size || bytes > size - offset) return {};
+  return {window->second.place.handle, window->second.place.view + offset};
 }
 
-void GdrCopy::Write(char* at, absl::string_view bytes) {
+void GdrCopy::Write(const Place& to, absl::string_view bytes) const {
   if (bytes.empty()) return;
-  const auto window = Find(at, bytes.size());
-  char* const view = window->second.view + (at - window->first.first);
-  (void)api_.copy_to_mapping(window->second.handle, view, bytes.data(), bytes.size());
+  (void)api_.copy_to_mapping(to.handle, to.view, bytes.data(), bytes.size());
   __sync_synchronize();  // else the read could be answered before the writes have left the processor
-  (void)*static_cast<volatile char*>(view + bytes.size() - 1);
+  (void)*static_cast<volatile char*>(to.view + bytes.size() - 1);
 }
 
-uint64_t* GdrCopy::WordAt(const char* at) const {
-  const auto window = Find(at, sizeof(uint64_t));
-  return reinterpret_cast<uint64_t*>(window->second.view + (at - window->first.first));
+uint64_t GdrCopy::ReadWord(const Place& at) {
+  return __atomic_load_n(reinterpret_cast<uint64_t*>(at.view), __ATOMIC_ACQUIRE);
 }
-
-uint64_t GdrCopy::ReadWord(const char* at) const { return __atomic_load_n(WordAt(at), __ATOMIC_ACQUIRE); }
 
 // A plain store of the whole word: copy_to_mapping does not promise that, and a locked instruction does not work on
 // such memory. The barrier keeps the processor from holding it back; PCIe keeps what is sent later behind it.
-void GdrCopy::WriteWord(char* at, uint64_t value) {
-  __atomic_store_n(WordAt(at), value, __ATOMIC_RELEASE);
+void GdrCopy::WriteWord(const Place& at, uint64_t value) {
+  __atomic_store_n(reinterpret_cast<uint64_t*>(at.view), value, __ATOMIC_RELEASE);
   __sync_synchronize();
 }
 

@@ -26,25 +26,30 @@
 namespace tcpx {
 
 class GdrCopy {
+  struct Handle {  // gdr_mh_t
+    unsigned long number = 0;
+  };
+
  public:
+  struct Place {
+    Handle handle;
+    char* view = nullptr;  // where the CPU finds it; null: it is not mapped
+  };
+
   static absl::StatusOr<std::unique_ptr<GdrCopy>> Load(const char* library = "libgdrapi.so.2");
   ~GdrCopy();
 
   absl::Status Map(const char* data, size_t bytes);
   // Undoes one Map of the same memory, if there was one.
   void Unmap(const char* data, size_t bytes);
-  // The rest is for memory that Has says is mapped.
-  bool Has(const char* at, size_t bytes) const { return Find(at, bytes) != windows_.end(); }
+  Place Find(const char* at, size_t bytes) const;
   // In the memory before anything that is written later.
-  void Write(char* at, absl::string_view bytes);
+  void Write(const Place& to, absl::string_view bytes) const;
   // Of an aligned word.
-  uint64_t ReadWord(const char* at) const;
-  void WriteWord(char* at, uint64_t value);
+  static uint64_t ReadWord(const Place& at);
+  static void WriteWord(const Place& at, uint64_t value);
 
  private:
-  struct Handle {  // gdr_mh_t
-    unsigned long number = 0;
-  };
   struct Api {
     void* (*open)();
     int (*close)(void* gdr);
@@ -55,23 +60,18 @@ class GdrCopy {
     int (*get_attribute)(void* gdr, int attribute, int* value);
     int (*copy_to_mapping)(Handle handle, void* to, const void* from, size_t bytes);
   };
-  // Whole pages of the GPU, in which the memory is.
   struct Window {
-    Handle handle;
-    char* pages = nullptr;
+    Place place;            // of the memory
+    char* pages = nullptr;  // of the GPU, in which it is
     size_t pages_bytes = 0;
-    char* view = nullptr;  // of the memory
   };
-  using Windows = std::multimap<std::pair<const char*, size_t>, Window>;
 
   GdrCopy(const Api& api, void* gdr) : api_(api), gdr_(gdr) {}
-  Windows::const_iterator Find(const char* at, size_t bytes) const;
-  uint64_t* WordAt(const char* at) const;
   void Close(const Window& window);
 
   const Api api_;
   void* const gdr_;
-  Windows windows_;  // by the memory's address and size
+  std::multimap<std::pair<const char*, size_t>, Window> windows_;  // by the memory's address and size
 };
 
 }  // namespace tcpx

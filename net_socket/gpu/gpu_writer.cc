@@ -62,9 +62,10 @@ char* GpuWriter::Reserve(size_t bytes) {
 
 absl::Status GpuWriter::Put(char* to, absl::string_view bytes, bool* room) {
   MutexLock lock(mutex_);
-  if (IsDirect(to, bytes.size())) {
+  const GdrCopy::Place direct = DirectPlace(to, bytes.size());
+  if (direct.view != nullptr) {
     *room = true;
-    gdr_->Write(to, bytes);
+    gdr_->Write(direct, bytes);
     done_.number = ++last_;
     return absl::OkStatus();
   }
@@ -88,10 +89,11 @@ absl::Status GpuWriter::Copy(char* to, const char* from, size_t bytes) {
 
 absl::Status GpuWriter::Add(char* at, uint64_t add, bool ours) {
   MutexLock lock(mutex_);
-  if (IsDirect(at, sizeof(uint64_t))) {
+  const GdrCopy::Place direct = DirectPlace(at, sizeof(uint64_t));
+  if (direct.view != nullptr) {
     const auto known = known_.find(at);
-    const uint64_t value = add + (ours && known != known_.end() ? known->second : gdr_->ReadWord(at));
-    gdr_->WriteWord(at, value);
+    const uint64_t value = add + (ours && known != known_.end() ? known->second : GdrCopy::ReadWord(direct));
+    GdrCopy::WriteWord(direct, value);
     if (ours || known != known_.end()) known_[at] = value;
     done_.number = ++last_;
     return absl::OkStatus();
@@ -102,8 +104,9 @@ absl::Status GpuWriter::Add(char* at, uint64_t add, bool ours) {
   return reading_ == 0 ? BeginAdditions() : status_;
 }
 
-bool GpuWriter::IsDirect(const char* at, size_t bytes) const {
-  return gdr_ != nullptr && status_.ok() && done_.number == last_ && gdr_->Has(at, bytes);
+GdrCopy::Place GpuWriter::DirectPlace(const char* at, size_t bytes) const {
+  const bool idle = gdr_ != nullptr && status_.ok() && done_.number == last_;
+  return idle ? gdr_->Find(at, bytes) : GdrCopy::Place();
 }
 
 // Those that came later wait, whatever is known of their words: a signal may say that an earlier one was given.

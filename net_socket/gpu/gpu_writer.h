@@ -96,8 +96,8 @@ class GpuWriter {
   // What a call gave that put something into the stream.
   absl::Status Step(int result, const char* call) TCPX_REQUIRES(mutex_);
   absl::Status Move() TCPX_REQUIRES(mutex_);
-  // The CPU may write there now.
-  bool IsDirect(const char* at, size_t bytes) const TCPX_REQUIRES(mutex_);
+  // Where the CPU may write now; nowhere: the stream has to.
+  GdrCopy::Place DirectPlace(const char* at, size_t bytes) const TCPX_REQUIRES(mutex_);
   void Forget(const char* data, size_t bytes) TCPX_REQUIRES(mutex_);
   // Nothing that was given up to number `until` is under way.
   bool Over(uint64_t until);

@@ -49,7 +49,7 @@ LARGEST = 10
 
 # What is over its limit for now: {(kind, name): number}.
 KNOWN = {
-    ("lines", "the product"): 41093,
+    ("lines", "the product"): 41092,
 }
 
 
