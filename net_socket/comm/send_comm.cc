@@ -61,7 +61,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   *request = slot;
   setup().activity->Note();
   if (staging_ == nullptr) {
-    PostToLanes(slot);
+    PostToLanes(slot, args.more);
   } else {
     PostStaged(slot, args.region != nullptr && args.region->gpu != nullptr);
   }
@@ -69,11 +69,11 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   return absl::OkStatus();
 }
 
-void SendComm::PostToLanes(SendRequest* request) {
+void SendComm::PostToLanes(SendRequest* request, bool more) {
   if (!lanes_.IsBulk(*request) && request->message_offset == 0) {
     events_.CountWhole(request->events, 0, request->message_bytes);
   }
-  lanes_.Post(request, requests_.in_use() == 1);
+  lanes_.Post(request, requests_.in_use() == 1 && !more);
 }
 
 void SendComm::PostStaged(SendRequest* request, bool on_gpu) {
