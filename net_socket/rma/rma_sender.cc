@@ -29,13 +29,6 @@ void RmaSender::Open() {
   Write(hello_, nullptr);
 }
 
-std::unique_ptr<char[]> RmaSender::TakeBuffer() {
-  if (buffers_.empty()) return std::unique_ptr<char[]>(new char[kRmaBatchBytes]);
-  auto buffer = std::move(buffers_.back());
-  buffers_.pop_back();
-  return buffer;
-}
-
 // Into the last one, unless it has gone or is full.
 RmaSender::Batch& RmaSender::Write(const RmaRecord& record, const char* data) {
   const size_t space = record.Space();
@@ -47,13 +40,12 @@ RmaSender::Batch& RmaSender::Write(const RmaRecord& record, const char* data) {
 }
 
 void RmaSender::AppendBatch() {
-  if (spare_batches_.empty()) {
-    batches_.emplace_back();
-  } else {
-    batches_.push_back(std::move(spare_batches_.back()));
-    spare_batches_.pop_back();
-  }
-  batches_.back().bytes = TakeBuffer();
+  if (spare_batches_.empty()) spare_batches_.emplace_back();
+  if (buffers_.empty()) buffers_.emplace_back(new char[kRmaBatchBytes]);
+  batches_.push_back(std::move(spare_batches_.back()));
+  batches_.back().bytes = std::move(buffers_.back());
+  spare_batches_.pop_back();
+  buffers_.pop_back();
 }
 
 void RmaSender::PopBatch() {
@@ -78,7 +70,7 @@ void RmaSender::Add(const RmaRecord& record, const char* data, const RmaRegion* 
 }
 
 absl::Status RmaSender::Flush() {
-  if (!fresh_ || !up()) return absl::OkStatus();
+  if (!fresh_ || !up() || !batches_.back().following.empty()) return absl::OkStatus();
   fresh_ = false;
   bool moved = false;
   return Send(&moved);
@@ -138,6 +130,7 @@ absl::Status RmaSender::SendBatch(Batch* batch, bool* room) {
   SendArgs args;
   args.data = batch->bytes.get();
   args.bytes = batch->used;
+  args.more = !batch->following.empty();
   Request* request = nullptr;
   absl::Status status = Post(args, &request, room);
   if (!status.ok() || !*room) return status;
@@ -179,11 +172,13 @@ absl::Status RmaSender::SendFollowing(Batch* batch, bool* room) {
 }
 
 absl::Status RmaSender::AskSent(bool* moved) {
+  const bool all = ++looks_ % kLooks == 0;
   for (size_t i = 0; i < sent_.size();) {
     bool done = false;
     absl::Status status = Ask(i, &done);
     if (!status.ok()) return status;
     *moved = *moved || done;
+    if (!done && !all) break;
     if (!done) ++i;
   }
   return absl::OkStatus();

@@ -1,7 +1,7 @@
 // rma_sender.h: sends to one peer of a group: dials at first use, then sends batches of records and long payloads.
 //
-// Purpose: the first operation goes at once; those that come before the caller's next test or progress share a message
-//          with each other. Takes all that is added: what the connection has no room for waits here.
+// Purpose: the first short operation goes at once; those that come before the caller's next test or progress share a
+//          message with each other. Takes all that is added: what the connection has no room for waits here.
 // Threads: under the group's mutex. Forget waits for a bounded time.
 // States:  unused -> open (dialling, then up) -> closed.
 // Units:   bytes.
@@ -38,7 +38,8 @@ class RmaSender {
   void Add(const RmaRecord& record, const char* data, const RmaRegion* region, RmaRequest* request);
   // Moves everything: dials, sends what waits, asks what was sent. True in *moved where something was.
   absl::Status Progress(bool* moved);
-  // What was added goes now unless the connection is busy.
+  // What was added goes now unless the connection is busy. A long payload waits for the caller's next test or progress:
+  // the kernel takes 1 MiB in 137 us, but 256 KiB in 51 (docs/experiments.md).
   absl::Status Flush();
 
   bool used() const { return state_ != State::kUnused; }
@@ -74,7 +75,8 @@ class RmaSender {
   static constexpr size_t kOverrunBatches = 64;
 
   enum class State { kUnused, kOpen, kClosed };
-  // An idle connection is asked in one of this many looks whether it has failed: nothing else would show it.
+  // An idle connection is asked in one of this many looks whether it has failed: nothing else would show it. As often,
+  // all that was sent is asked whether it is done, else the oldest: lanes differ, but each question may cost a call.
   static constexpr uint32_t kLooks = 64;
 
   // A message after its batch.
@@ -118,7 +120,6 @@ class RmaSender {
   absl::Status AskIdle();
   // The peer has closed, and nobody waits for what is not there.
   void Drop();
-  std::unique_ptr<char[]> TakeBuffer();
 
   PluginApi* const net_;
   Context* const context_;

@@ -4,7 +4,9 @@
 // Threads: one at a time.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -31,13 +33,15 @@ class FakeNet final : public FakePlugin {
 
   // What a test sets.
   bool dials = true;
-  int busy = 0;            // so many sends find no room
-  int unfinished = 0;      // so many tests find that what was sent is not done
-  bool peer_gone = false;  // the peer has closed its end
+  int busy = 0;             // so many sends find no room
+  int unfinished = 0;       // so many tests find that what was sent is not done
+  bool peer_gone = false;   // the peer has closed its end
+  size_t stuck = SIZE_MAX;  // what was sent so many sends after the first is not done
   std::set<const Comm*> broken;
   std::vector<Comm*> incoming;  // what Accept gives out, the first first
   // What it was asked for.
   std::vector<std::pair<Comm*, std::string>> sent;
+  std::vector<bool> more;  // of each of those, SendArgs::more
   std::vector<ConnectOptions> dialled;
   std::vector<std::unique_ptr<Posted>> posts;
   std::vector<std::pair<Comm*, absl::Status>> failures;
@@ -66,7 +70,8 @@ class FakeNet final : public FakePlugin {
       return absl::OkStatus();
     }
     sent.emplace_back(comm, std::string(static_cast<const char*>(args.data), args.bytes));
-    *posted = &sent_request_;
+    more.push_back(args.more);
+    *posted = &sent_requests_.emplace_back();
     return absl::OkStatus();
   }
   absl::Status Receive(Comm* comm, const ReceiveArgs& args, Request** posted) override {
@@ -78,8 +83,11 @@ class FakeNet final : public FakePlugin {
     return absl::OkStatus();
   }
   absl::Status Test(Request* asked, bool* is_done, int* sizes) override {
-    *is_done = asked == &sent_request_ && unfinished == 0;
-    if (asked == &sent_request_ && unfinished > 0) --unfinished;
+    for (size_t i = 0; i < sent_requests_.size(); ++i) {
+      if (asked != &sent_requests_[i]) continue;
+      *is_done = unfinished == 0 && i != stuck;
+      if (unfinished > 0) --unfinished;
+    }
     for (const auto& one : posts) {
       if (&one->request != asked) continue;
       *is_done = one->bytes >= 0;
@@ -106,7 +114,7 @@ class FakeNet final : public FakePlugin {
 
  private:
   std::vector<std::unique_ptr<Comm>> comms_;
-  Request sent_request_;
+  std::deque<Request> sent_requests_;
 };
 
 inline std::string RecordBytes(const RmaRecord& record, const std::string& payload = "") {

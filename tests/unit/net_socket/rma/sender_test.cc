@@ -122,6 +122,36 @@ TEST_F(RmaSenderTest, AnAnswerThatThePeerDoesNotTakeIsLost) {
   EXPECT_FALSE(sender_.Forget(5, 1'000'000).ok());
 }
 
+TEST_F(RmaSenderTest, LongPutsOfOnePassLeaveTogetherAndAShortOneAtOnce) {
+  sender_.Open();
+  ASSERT_TRUE(Progress().ok());
+  RmaRequest first;
+  RmaRequest second;
+  for (RmaRequest* request : {&first, &second}) {
+    LongPut(request);
+    ASSERT_TRUE(sender_.Flush().ok());
+  }
+  EXPECT_EQ(net_.sent.size(), 1u) << "the hello's";
+  ASSERT_TRUE(Progress().ok());
+  ASSERT_EQ(net_.sent.size(), 4u);
+  EXPECT_EQ(KindsIn(net_.sent[1].second), (Kinds{RmaKind::kPut, RmaKind::kPut}));
+  EXPECT_EQ(net_.more, (std::vector<bool>{false, true, false, false}));
+  Signal();
+  ASSERT_TRUE(sender_.Flush().ok());
+  EXPECT_EQ(net_.sent.size(), 5u);
+}
+
+TEST_F(RmaSenderTest, WhatIsDoneBeforeAnOlderOneIsReported) {
+  RmaRequest older;
+  RmaRequest younger;
+  LongPut(&older);
+  LongPut(&younger);
+  net_.stuck = 1;  // The batch is 0.
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Progress().ok());
+  EXPECT_FALSE(older.done);
+  EXPECT_TRUE(younger.done);
+}
+
 TEST_F(RmaSenderTest, MemoryOfAPutThatIsWaitedForGoesAtOnce) {
   RmaRequest request;
   LongPut(&request);
