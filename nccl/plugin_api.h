@@ -89,7 +89,7 @@ struct SendArgs {
   MemoryRegion* region = nullptr;   // may be null
   void* profiler_parent = nullptr;  // may be null
   bool* peer_gone = nullptr;        // not null: the last message; set, and nothing sent, where the peer has closed
-  bool more = false;                // as MSG_MORE: the next message comes at once, and this one may leave with it
+  size_t next_bytes = 0;            // not 0: a message of so many bytes comes at once; both may leave together
 };
 
 struct ReceiveArgs {

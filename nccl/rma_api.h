@@ -56,8 +56,8 @@ class RmaTransferApi {
  public:
   virtual ~RmaTransferApi() = default;
 
-  // Never refused because there is no room. Done means for a put that the source may be overwritten, and for a get that
-  // the bytes are in place.
+  // Never refused because there is no room; it may wait for the next Test or Progress. Done means for a put that the
+  // source may be overwritten, and for a get that the bytes are in place.
   virtual absl::Status Post(RmaContexts* contexts, int context, const RmaOperation& operation,
                             RmaRequest** request) = 0;
   // Makes the bytes of finished gets visible to the GPU. Its request is done at once.

@@ -61,7 +61,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   *request = slot;
   setup().activity->Note();
   if (staging_ == nullptr) {
-    PostToLanes(slot, args.more);
+    PostToLanes(slot, args.next_bytes);
   } else {
     PostStaged(slot, args.region != nullptr && args.region->gpu != nullptr);
   }
@@ -69,11 +69,11 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   return absl::OkStatus();
 }
 
-void SendComm::PostToLanes(SendRequest* request, bool more) {
+void SendComm::PostToLanes(SendRequest* request, size_t next_bytes) {
   if (!lanes_.IsBulk(*request) && request->message_offset == 0) {
     events_.CountWhole(request->events, 0, request->message_bytes);
   }
-  lanes_.Post(request, requests_.in_use() == 1 && !more);
+  lanes_.Post(request, requests_.in_use() == 1 && (next_bytes == 0 || numbers_.IsBulk(next_bytes)));
 }
 
 void SendComm::PostStaged(SendRequest* request, bool on_gpu) {

@@ -62,8 +62,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   size_t PostedMax() const;
   // Null: no slot, or no credit.
   SendRequest* Prepare(const SendArgs& args) TCPX_REQUIRES(mutex_);
-  // A message, or a staged part of one. `more`: as SendArgs'.
-  void PostToLanes(SendRequest* request, bool more = false) TCPX_REQUIRES(mutex_);
+  // A message, or a staged part of one. `next_bytes`: as SendArgs'.
+  void PostToLanes(SendRequest* request, size_t next_bytes = 0) TCPX_REQUIRES(mutex_);
   void PostStaged(SendRequest* request, bool on_gpu) TCPX_REQUIRES(mutex_);
   void MoveStaged() TCPX_REQUIRES(mutex_);
   // What a caller that has nothing to post moves.

@@ -70,7 +70,9 @@ void RmaSender::Add(const RmaRecord& record, const char* data, const RmaRegion* 
 }
 
 absl::Status RmaSender::Flush() {
-  if (!fresh_ || !up() || !batches_.back().following.empty()) return absl::OkStatus();
+  if (!fresh_ || !up() || !owes()) return absl::OkStatus();
+  const std::vector<Following>& following = batches_.back().following;
+  if (!following.empty() && following.back().bytes < kRmaAloneBytes) return absl::OkStatus();
   fresh_ = false;
   bool moved = false;
   return Send(&moved);
@@ -86,7 +88,7 @@ absl::Status RmaSender::Progress(bool* moved) {
     *moved = true;
   }
   if (idle()) return AskIdle();
-  absl::Status status = AskSent(moved);
+  absl::Status status = AskSent(++looks_ % kLooks == 0, moved);
   if (status.ok() && !batches_.empty()) status = Send(moved);
   if (!said_bye_ || !absl::IsUnavailable(status)) return status;
   Drop();
@@ -130,7 +132,7 @@ absl::Status RmaSender::SendBatch(Batch* batch, bool* room) {
   SendArgs args;
   args.data = batch->bytes.get();
   args.bytes = batch->used;
-  args.more = !batch->following.empty();
+  if (!batch->following.empty()) args.next_bytes = batch->following.front().bytes;
   Request* request = nullptr;
   absl::Status status = Post(args, &request, room);
   if (!status.ok() || !*room) return status;
@@ -171,14 +173,12 @@ absl::Status RmaSender::SendFollowing(Batch* batch, bool* room) {
   return absl::OkStatus();
 }
 
-absl::Status RmaSender::AskSent(bool* moved) {
-  const bool all = ++looks_ % kLooks == 0;
-  for (size_t i = 0; i < sent_.size();) {
+absl::Status RmaSender::AskSent(bool all, bool* moved) {
+  for (size_t i = 0; i < sent_.size() && (all || i == 0);) {
     bool done = false;
     absl::Status status = Ask(i, &done);
     if (!status.ok()) return status;
     *moved = *moved || done;
-    if (!done && !all) break;
     if (!done) ++i;
   }
   return absl::OkStatus();
@@ -221,7 +221,7 @@ bool RmaSender::AwaitAnswers(uint32_t id, int64_t patience_ns) {
   for (bool first = true; up() && Answers(id); first = false) {
     if (MonotonicNanos() >= until_ns) return false;
     if (!first) usleep(kRmaNapUs);
-    if (!AskSent(&moved).ok()) return true;
+    if (!AskSent(true, &moved).ok()) return true;
   }
   return true;
 }

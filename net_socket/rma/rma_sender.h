@@ -1,7 +1,7 @@
 // rma_sender.h: sends to one peer of a group: dials at first use, then sends batches of records and long payloads.
 //
-// Purpose: the first short operation goes at once; those that come before the caller's next test or progress share a
-//          message with each other. Takes all that is added: what the connection has no room for waits here.
+// Purpose: the first operation goes at once, unless its payload waits for others; those that come before the caller's
+//          next test or progress share a message. Takes all that is added: what the connection has no room for waits.
 // Threads: under the group's mutex. Forget waits for a bounded time.
 // States:  unused -> open (dialling, then up) -> closed.
 // Units:   bytes.
@@ -38,8 +38,8 @@ class RmaSender {
   void Add(const RmaRecord& record, const char* data, const RmaRegion* region, RmaRequest* request);
   // Moves everything: dials, sends what waits, asks what was sent. True in *moved where something was.
   absl::Status Progress(bool* moved);
-  // What was added goes now unless the connection is busy. A long payload waits for the caller's next test or progress:
-  // the kernel takes 1 MiB in 137 us, but 256 KiB in 51 (docs/experiments.md).
+  // What was added goes now, unless the connection is busy, or a payload below kRmaAloneBytes follows the batch: that
+  // waits for the caller's next test or progress.
   absl::Status Flush();
 
   bool used() const { return state_ != State::kUnused; }
@@ -106,7 +106,8 @@ class RmaSender {
   absl::Status Post(SendArgs args, Request** request, bool* room);
   absl::Status SendBatch(Batch* batch, bool* room);
   absl::Status SendFollowing(Batch* batch, bool* room);
-  absl::Status AskSent(bool* moved);
+  // Unless `all`, up to the first that is not done.
+  absl::Status AskSent(bool all, bool* moved);
   // The kernel or the peer may still need `id`'s memory for a get.
   bool Answers(uint32_t id) const;
   // False: `patience_ns` was too short. A connection that has failed is not waited for: Progress reports it.

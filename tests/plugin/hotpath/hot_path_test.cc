@@ -153,7 +153,7 @@ class HotPathTest : public ::testing::Test {
     // Or where a credit has not come yet.
     for (int i = 0; i < count; ++i) {
       do {
-        Send(out.data() + i * bytes, bytes, announces_ && i + 1 < count, &sends[i]);
+        Send(out.data() + i * bytes, bytes, announces_ && i + 1 < count ? bytes : 0, &sends[i]);
       } while (sends[i] == nullptr && deadline.Yield());
     }
     bool all = true;
@@ -165,13 +165,13 @@ class HotPathTest : public ::testing::Test {
     EXPECT_EQ(0, std::memcmp(out.data(), in.data(), out.size()));
   }
 
-  // NCCL's tables say of no message that more follow: one-sided transfers do.
-  void Send(char* data, size_t bytes, bool more, void** request) {
+  // NCCL's tables say of no message that another follows: one-sided transfers do.
+  void Send(char* data, size_t bytes, size_t next_bytes, void** request) {
     SendArgs args;
     args.data = data;
     args.bytes = bytes;
     args.profiler_parent = parent_;
-    args.more = more;
+    args.next_bytes = next_bytes;
     Request* posted = nullptr;
     EXPECT_TRUE(ThePlugin().Send(static_cast<Comm*>(send_), args, &posted).ok());
     *request = posted;
@@ -205,7 +205,7 @@ class HotPathTest : public ::testing::Test {
   std::unique_ptr<TableClient<ncclNet_v12_t>> net_;
   void* ctx_ = nullptr;
   void* parent_ = nullptr;  // of each request, for the profiler
-  bool announces_ = false;  // of a burst, each send says that more follow
+  bool announces_ = false;  // of a burst, each send says that another follows
   void* send_ = nullptr;
   void* recv_ = nullptr;
 };
@@ -240,7 +240,7 @@ TEST_F(HotPathTest, ABurstLeavesWithTwoCallsAndArrivesWithOne) {
   EXPECT_EQ(1, receive_calls);
 }
 
-TEST_F(HotPathTest, AMessageLeavesWithTheNextWhereMoreAreAnnounced) {
+TEST_F(HotPathTest, AMessageLeavesWithTheNextWhereThatIsAnnounced) {
   announces_ = true;
   Burst(2, 4096);
   EXPECT_EQ(0, allocations);

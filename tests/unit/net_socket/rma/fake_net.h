@@ -41,7 +41,8 @@ class FakeNet final : public FakePlugin {
   std::vector<Comm*> incoming;  // what Accept gives out, the first first
   // What it was asked for.
   std::vector<std::pair<Comm*, std::string>> sent;
-  std::vector<bool> more;  // of each of those, SendArgs::more
+  int tests_of_sent = 0;
+  std::vector<size_t> next_bytes;  // of each of those, as SendArgs has it
   std::vector<ConnectOptions> dialled;
   std::vector<std::unique_ptr<Posted>> posts;
   std::vector<std::pair<Comm*, absl::Status>> failures;
@@ -70,7 +71,7 @@ class FakeNet final : public FakePlugin {
       return absl::OkStatus();
     }
     sent.emplace_back(comm, std::string(static_cast<const char*>(args.data), args.bytes));
-    more.push_back(args.more);
+    next_bytes.push_back(args.next_bytes);
     *posted = &sent_requests_.emplace_back();
     return absl::OkStatus();
   }
@@ -85,6 +86,7 @@ class FakeNet final : public FakePlugin {
   absl::Status Test(Request* asked, bool* is_done, int* sizes) override {
     for (size_t i = 0; i < sent_requests_.size(); ++i) {
       if (asked != &sent_requests_[i]) continue;
+      ++tests_of_sent;
       *is_done = unfinished == 0 && i != stuck;
       if (unfinished > 0) --unfinished;
     }

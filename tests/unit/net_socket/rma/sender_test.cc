@@ -1,4 +1,5 @@
 // What a sender loses: nothing, whatever the connection has room for.
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -122,7 +123,7 @@ TEST_F(RmaSenderTest, AnAnswerThatThePeerDoesNotTakeIsLost) {
   EXPECT_FALSE(sender_.Forget(5, 1'000'000).ok());
 }
 
-TEST_F(RmaSenderTest, LongPutsOfOnePassLeaveTogetherAndAShortOneAtOnce) {
+TEST_F(RmaSenderTest, LongPutsOfOnePassLeaveTogether) {
   sender_.Open();
   ASSERT_TRUE(Progress().ok());
   RmaRequest first;
@@ -135,21 +136,54 @@ TEST_F(RmaSenderTest, LongPutsOfOnePassLeaveTogetherAndAShortOneAtOnce) {
   ASSERT_TRUE(Progress().ok());
   ASSERT_EQ(net_.sent.size(), 4u);
   EXPECT_EQ(KindsIn(net_.sent[1].second), (Kinds{RmaKind::kPut, RmaKind::kPut}));
-  EXPECT_EQ(net_.more, (std::vector<bool>{false, true, false, false}));
-  Signal();
-  ASSERT_TRUE(sender_.Flush().ok());
-  EXPECT_EQ(net_.sent.size(), 5u);
+  EXPECT_EQ(net_.next_bytes, (std::vector<size_t>{0, sizeof(memory_), 0, 0}));
 }
 
-TEST_F(RmaSenderTest, WhatIsDoneBeforeAnOlderOneIsReported) {
-  RmaRequest older;
-  RmaRequest younger;
-  LongPut(&older);
-  LongPut(&younger);
+TEST_F(RmaSenderTest, AShortPutAndAVeryLongOneGoAtOnce) {
+  sender_.Open();
+  ASSERT_TRUE(Progress().ok());
+  Signal();
+  ASSERT_TRUE(sender_.Flush().ok());
+  EXPECT_EQ(net_.sent.size(), 2u);
+  ASSERT_TRUE(Progress().ok());
+  std::vector<char> memory(kRmaAloneBytes);
+  const RmaRegion region{6, memory.data(), memory.size(), MemoryType::kHost, RmaUse::kWindow};
+  RmaRecord put;
+  put.bytes = memory.size();
+  put.follows = true;
+  RmaRequest request;
+  sender_.Add(put, memory.data(), &region, &request);
+  ASSERT_TRUE(sender_.Flush().ok());
+  EXPECT_EQ(net_.sent.size(), 4u);
+}
+
+// The youngest is asked when it is sent, so that it leaves.
+TEST_F(RmaSenderTest, TheOldestIsAskedInEachLookAndTheOthersNowAndThen) {
+  RmaRequest oldest;
+  RmaRequest other;
+  RmaRequest youngest;
+  for (RmaRequest* request : {&oldest, &other, &youngest}) LongPut(request);
   net_.stuck = 1;  // The batch is 0.
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(Progress().ok());
+  EXPECT_TRUE(youngest.done);
+  EXPECT_FALSE(other.done);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Progress().ok());
-  EXPECT_FALSE(older.done);
-  EXPECT_TRUE(younger.done);
+  EXPECT_TRUE(other.done);
+  EXPECT_FALSE(oldest.done);
+}
+
+TEST_F(RmaSenderTest, AnAnswerThatIsDoneBehindAnotherIsFoundAtOnce) {
+  RmaRequest put;
+  RmaRequest last;
+  LongPut(&put);
+  region_.id = 6;
+  LongAnswer();
+  LongPut(&last);
+  net_.stuck = 1;
+  ASSERT_TRUE(Progress().ok());
+  net_.tests_of_sent = 0;
+  EXPECT_TRUE(sender_.Forget(6, kPatienceNs).ok());
+  EXPECT_EQ(net_.tests_of_sent, 3) << "of the batch, the put and the answer";
 }
 
 TEST_F(RmaSenderTest, MemoryOfAPutThatIsWaitedForGoesAtOnce) {
