@@ -19,6 +19,8 @@ namespace {
 constexpr int64_t kByesNs = 60 * kMillisecond;
 // Tests of unfinished requests look at their own peer only, except one in this many.
 constexpr uint32_t kTestsPerMove = 16;
+// Connections that brought nothing lately and are asked in one pass, by turns: each costs a call of the kernel.
+constexpr size_t kIdleAsked = 16;
 
 bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) {
   return bytes <= kRmaInlineBytes && !from.on_gpu() && !sender.crowded();
@@ -264,7 +266,8 @@ absl::Status RmaGroup::Move(bool* moved) {
 absl::Status RmaGroup::MoveReceivers(bool* moved) {
   for (size_t i = 0; i < receivers_.size();) {
     RmaReceiver& receiver = *receivers_[i];
-    absl::Status status = receiver.Progress(moved);
+    const bool asked = !receiver.idle() || i / kIdleAsked == moves_.idle_turn;
+    absl::Status status = asked ? receiver.Progress(moved) : absl::OkStatus();
     if (receiver.IsLost(status, limits_.hello_timeout_ns)) {
       CloseStranger(static_cast<std::ptrdiff_t>(i), status);
       continue;
@@ -275,6 +278,7 @@ absl::Status RmaGroup::MoveReceivers(bool* moved) {
     if (!status.ok()) return Fail(status, answers.comm());
     ++i;
   }
+  if (++moves_.idle_turn * kIdleAsked >= receivers_.size()) moves_.idle_turn = 0;
   return absl::OkStatus();
 }
 
@@ -357,11 +361,6 @@ bool RmaGroup::Quiet() const {
   return absl::c_all_of(senders_, [](const auto& one) { return !one.used() || one.idle(); });
 }
 
-void RmaGroup::SayBye() {
-  const bool orderly = ending_.orderly && !regions_.has_windows();
-  for (RmaSender& sender : senders_) sender.SayBye(orderly);
-}
-
 void RmaGroup::WarnOfWaiting() const {
   size_t waiting = 0;
   for (const RmaSender& sender : senders_) waiting += sender.waiting();
@@ -376,7 +375,8 @@ void RmaGroup::Close() {
     MutexLock lock(mutex_);
     bool moved = false;
     (void)Move(&moved);
-    if (!failed()) SayBye();  // Those that still dialled may be up now.
+    const bool orderly = ending_.orderly && !regions_.has_windows();
+    for (RmaSender& sender : senders_) sender.SayBye(orderly);  // Those that still dialled may be up now.
     if (first) (void)Move(&moved);
     const int64_t waited_ns = MonotonicNanos() - began_ns;
     const bool awaits =

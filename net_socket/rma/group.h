@@ -99,7 +99,6 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Accept(bool* moved) TCPX_REQUIRES(mutex_);
   void CloseStranger(std::ptrdiff_t index, const absl::Status& why) TCPX_REQUIRES(mutex_);
   bool Quiet() const TCPX_REQUIRES(mutex_);
-  void SayBye() TCPX_REQUIRES(mutex_);
   void WarnOfWaiting() const TCPX_REQUIRES(mutex_);
   void EndContexts(RmaContexts* contexts) TCPX_REQUIRES(mutex_);
   // Returns once nothing that the GPU was given before touches memory, or with the group failed. Gives the mutex up
@@ -117,7 +116,8 @@ class RmaGroup final : public RmaReceiver::Owner {
     std::atomic<uint32_t> count{0};
     uint32_t at_tick = 0;
     uint32_t tests_since = 0;
-  } moves_;  // of everything
+    size_t idle_turn = 0;  // of the receivers, in steps
+  } moves_;                // of everything
 
   Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);

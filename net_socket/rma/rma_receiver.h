@@ -51,6 +51,8 @@ class RmaReceiver {
   bool owes_bye() const { return greeted_ && !closed_; }
   // For bytes, for a copy, or for what is older.
   bool waits() const;
+  // The latest looks found nothing, and nothing is on its way.
+  bool idle() const { return greeted_ && in_vain_ == kIdleLooks && arrivals_.empty(); }
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
   // After Progress has returned `status`: the peer has not said who it is, and won't.
@@ -59,6 +61,7 @@ class RmaReceiver {
   void Close();
 
  private:
+  static constexpr int kIdleLooks = 64;
   // An operation that is not complete: its bytes are coming, its signal waits for others, or both.
   struct Arrival {
     RmaRecord record;           // `strong` also for a signal alone
@@ -105,6 +108,7 @@ class RmaReceiver {
   std::deque<Arrival> arrivals_;      // oldest first
   std::vector<uint32_t> blocked_;     // contexts, of Settle
   uint64_t applied_ = 0;              // signals
+  int in_vain_ = 0;                   // the latest looks, up to kIdleLooks
   uint64_t given_ = 0;                // to the GPU's writer: the number of the latest
 };
 

@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "common/clock.h"
 
 namespace tcpx {
@@ -210,15 +210,11 @@ size_t RmaSender::waiting() const {
   return count;
 }
 
-bool RmaSender::Answers(uint32_t id) const {
-  return std::any_of(sent_.begin(), sent_.end(),
-                     [id](const Sent& one) { return one.bytes == nullptr && one.rma == nullptr && one.region == id; });
-}
-
 bool RmaSender::AwaitAnswers(uint32_t id, int64_t patience_ns) {
+  const auto needs = [id](const Sent& one) { return one.bytes == nullptr && one.rma == nullptr && one.region == id; };
   const int64_t until_ns = MonotonicNanos() + patience_ns;
   bool moved = false;
-  for (bool first = true; up() && Answers(id); first = false) {
+  for (bool first = true; up() && absl::c_any_of(sent_, needs); first = false) {
     if (MonotonicNanos() >= until_ns) return false;
     if (!first) usleep(kRmaNapUs);
     if (!AskSent(true, &moved).ok()) return true;

@@ -108,9 +108,7 @@ class RmaSender {
   absl::Status SendFollowing(Batch* batch, bool* room);
   // Unless `all`, up to the first that is not done.
   absl::Status AskSent(bool all, bool* moved);
-  // The kernel or the peer may still need `id`'s memory for a get.
-  bool Answers(uint32_t id) const;
-  // False: `patience_ns` was too short. A connection that has failed is not waited for: Progress reports it.
+  // False: a get still needs `id`'s memory, here or at the peer. A connection that has failed is not waited for.
   bool AwaitAnswers(uint32_t id, int64_t patience_ns);
   // It is taken away when done.
   absl::Status Ask(size_t index, bool* done);

@@ -42,6 +42,7 @@ class FakeNet final : public FakePlugin {
   // What it was asked for.
   std::vector<std::pair<Comm*, std::string>> sent;
   int tests_of_sent = 0;
+  int tests_of_posts = 0;
   std::vector<size_t> next_bytes;  // of each of those, as SendArgs has it
   std::vector<ConnectOptions> dialled;
   std::vector<std::unique_ptr<Posted>> posts;
@@ -92,6 +93,7 @@ class FakeNet final : public FakePlugin {
     }
     for (const auto& one : posts) {
       if (&one->request != asked) continue;
+      ++tests_of_posts;
       *is_done = one->bytes >= 0;
       if (*is_done && sizes != nullptr) *sizes = one->bytes;
     }

@@ -57,7 +57,7 @@ class RmaGroupTest : public testing::Test {
     RmaRecord hello;
     hello.kind = RmaKind::kHello;
     hello.token = rank;
-    hello.bytes = kRanks;
+    hello.bytes = pointers_.size();
     net_.DeliverTo(comm, RecordBytes(hello));
     ASSERT_TRUE(group_->Progress().ok());
     ASSERT_TRUE(group_->Progress().ok());
@@ -194,6 +194,29 @@ TEST_F(RmaGroupTest, TestAloneMovesWhatComesIn) {
   bool done = false;
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(group_->Test(request_, &done).ok());
   EXPECT_EQ(std::string(memory_, 3), "abc");
+}
+
+// 16 in one pass.
+TEST_F(RmaGroupTest, IdleConnectionsAreAskedByTurns) {
+  constexpr int kMany = 100;
+  constexpr int kTurns = 7;
+  pointers_.resize(kMany, handles_[0].data());
+  Reopen();
+  std::vector<Comm> comms(kMany);
+  for (uint32_t rank = 1; rank < kMany; ++rank) Greet(&comms[rank], rank);
+  const auto tests_in = [this](int passes) {
+    net_.tests_of_posts = 0;
+    for (int i = 0; i < passes; ++i) EXPECT_TRUE(group_->Progress().ok());
+    return net_.tests_of_posts;
+  };
+  (void)tests_in(100);
+  EXPECT_EQ(tests_in(kTurns), kMany - 1) << "each once";
+  RmaRecord put;
+  put.bytes = 3;
+  net_.DeliverTo(&comms[50], RecordBytes(put, "abc"));
+  (void)tests_in(kTurns);
+  EXPECT_EQ(std::string(memory_, 3), "abc");
+  EXPECT_EQ(tests_in(kTurns), kMany - 1 + kTurns - 1) << "that one in each pass";
 }
 
 TEST_F(RmaGroupTest, StrangersAreBoundedAndEndNothing) {
