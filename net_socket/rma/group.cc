@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kByesNs = 60 * kMillisecond;
 // Tests of unfinished requests look at their own peer only, except one in this many.
 constexpr uint32_t kTestsPerMove = 16;
-// Connections that brought nothing lately and are asked in one pass, by turns: each costs a call of the kernel.
+// In a pass of NCCL's, so many connections that brought nothing lately are asked: each costs a call of the kernel.
 constexpr size_t kIdleAsked = 16;
 
 bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) {
@@ -203,7 +203,7 @@ absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
 absl::Status RmaGroup::MoveFor(const RmaRequest& request) {
   bool moved = false;
   if (failed()) return status_;
-  if (request.get || request.rank == rank_ || ++moves_.tests_since >= kTestsPerMove) return Move(&moved);
+  if (request.get || request.rank == rank_ || ++moves_.tests_since >= kTestsPerMove) return Move(&moved, true);
   RmaSender& sender = senders_[request.rank];
   absl::Status status = sender.Progress(&moved);
   return status.ok() ? status : Fail(status, sender.comm());
@@ -212,7 +212,7 @@ absl::Status RmaGroup::MoveFor(const RmaRequest& request) {
 absl::Status RmaGroup::Progress() {
   MutexLock lock(mutex_);
   bool moved = false;
-  return Move(&moved);
+  return Move(&moved, true);
 }
 
 bool RmaGroup::Tick(bool* moved) {
@@ -246,7 +246,7 @@ void RmaGroup::CloseStranger(std::ptrdiff_t index, const absl::Status& why) {
   strangers_.Closed(rank_, why);
 }
 
-absl::Status RmaGroup::Move(bool* moved) {
+absl::Status RmaGroup::Move(bool* moved, bool by_turns) {
   moves_.count.fetch_add(1, std::memory_order_relaxed);
   moves_.tests_since = 0;
   if (failed()) return status_;
@@ -260,13 +260,13 @@ absl::Status RmaGroup::Move(bool* moved) {
     if (!status.ok()) return Fail(status, sender.comm());
   }
   // Last: who waits for a signal then sees it at once.
-  return MoveReceivers(moved);
+  return MoveReceivers(moved, by_turns);
 }
 
-absl::Status RmaGroup::MoveReceivers(bool* moved) {
+absl::Status RmaGroup::MoveReceivers(bool* moved, bool by_turns) {
   for (size_t i = 0; i < receivers_.size();) {
     RmaReceiver& receiver = *receivers_[i];
-    const bool asked = !receiver.idle() || i / kIdleAsked == moves_.idle_turn;
+    const bool asked = !by_turns || !receiver.idle() || i / kIdleAsked == moves_.idle_turn;
     absl::Status status = asked ? receiver.Progress(moved) : absl::OkStatus();
     if (receiver.IsLost(status, limits_.hello_timeout_ns)) {
       CloseStranger(static_cast<std::ptrdiff_t>(i), status);

@@ -93,8 +93,8 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status FailHere(const absl::Status& status, uint32_t rank) TCPX_REQUIRES(mutex_);
   // Sends the error to the peer of `by`, and to all others unless that connection spreads it (TCPX_SPREAD_ERRORS).
   void TellPeers(const absl::Status& told, Comm* by) TCPX_REQUIRES(mutex_);
-  absl::Status Move(bool* moved) TCPX_REQUIRES(mutex_);
-  absl::Status MoveReceivers(bool* moved) TCPX_REQUIRES(mutex_);
+  absl::Status Move(bool* moved, bool by_turns = false) TCPX_REQUIRES(mutex_);
+  absl::Status MoveReceivers(bool* moved, bool by_turns) TCPX_REQUIRES(mutex_);
   absl::Status MoveFor(const RmaRequest& request) TCPX_REQUIRES(mutex_);
   absl::Status Accept(bool* moved) TCPX_REQUIRES(mutex_);
   void CloseStranger(std::ptrdiff_t index, const absl::Status& why) TCPX_REQUIRES(mutex_);

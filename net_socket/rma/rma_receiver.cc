@@ -53,7 +53,7 @@ absl::Status RmaReceiver::Receive(char* data, size_t bytes, MemoryRegion* region
 
 absl::Status RmaReceiver::Progress(bool* moved) {
   if (comm_ == nullptr) return absl::OkStatus();
-  in_vain_ = std::min(in_vain_ + 1, kIdleLooks);
+  in_vain_ = arrivals_.empty() ? std::min(in_vain_ + 1, kIdleLooks) : 0;
   absl::Status status = Settle(moved);
   if (status.ok() && !unread_.empty()) status = ReadAndSettle(moved);
   // A caller that waits for a signal sees it before the next batch is asked for.

@@ -52,7 +52,7 @@ class RmaReceiver {
   // For bytes, for a copy, or for what is older.
   bool waits() const;
   // The latest looks found nothing, and nothing is on its way.
-  bool idle() const { return greeted_ && in_vain_ == kIdleLooks && arrivals_.empty(); }
+  bool idle() const { return in_vain_ == kIdleLooks; }
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
   // After Progress has returned `status`: the peer has not said who it is, and won't.
@@ -108,7 +108,7 @@ class RmaReceiver {
   std::deque<Arrival> arrivals_;      // oldest first
   std::vector<uint32_t> blocked_;     // contexts, of Settle
   uint64_t applied_ = 0;              // signals
-  int in_vain_ = 0;                   // the latest looks, up to kIdleLooks
+  int in_vain_ = 0;                   // the latest looks while nothing was on its way
   uint64_t given_ = 0;                // to the GPU's writer: the number of the latest
 };
 

@@ -217,6 +217,11 @@ TEST_F(RmaGroupTest, IdleConnectionsAreAskedByTurns) {
   (void)tests_in(kTurns);
   EXPECT_EQ(std::string(memory_, 3), "abc");
   EXPECT_EQ(tests_in(kTurns), kMany - 1 + kTurns - 1) << "that one in each pass";
+  // A tick comes seldom.
+  net_.tests_of_posts = 0;
+  bool moved = false;
+  for (int i = 0; i < 2; ++i) (void)group_->Tick(&moved);
+  EXPECT_EQ(net_.tests_of_posts, kMany - 1);
 }
 
 TEST_F(RmaGroupTest, StrangersAreBoundedAndEndNothing) {

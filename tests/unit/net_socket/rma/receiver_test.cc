@@ -112,6 +112,25 @@ TEST_F(RmaReceiverTest, AStrongSignalWaitsForAllBeforeItAndAWeakOneForItsOwn) {
   EXPECT_EQ(*at(299), 'b');
 }
 
+TEST_F(RmaReceiverTest, IsIdleOnceNothingCameForAWhile) {
+  const auto look = [this](int times) {
+    for (int i = 0; i < times; ++i) EXPECT_TRUE(Progress().ok());
+  };
+  EXPECT_FALSE(receiver_.idle());
+  look(100);
+  EXPECT_TRUE(receiver_.idle());
+  EXPECT_TRUE(Send(Bytes(Put(0, 100, true))).ok());
+  EXPECT_FALSE(receiver_.idle());
+  const size_t payload = net_.posts.size() - 2;
+  look(100);
+  EXPECT_FALSE(receiver_.idle()) << "bytes are on their way";
+  net_.Deliver(payload, std::string(100, 'p'));
+  look(1);
+  EXPECT_FALSE(receiver_.idle()) << "they have just come";
+  look(100);
+  EXPECT_TRUE(receiver_.idle());
+}
+
 // Signals that wait for a payload which does not come: reading ends, and goes on with the payload.
 TEST_F(RmaReceiverTest, HoldsABoundedNumberOfOperations) {
   constexpr uint64_t kArrivalsMax = 1024;
