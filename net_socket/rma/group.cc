@@ -250,9 +250,9 @@ absl::Status RmaGroup::Move(bool* moved, bool by_turns) {
   moves_.count.fetch_add(1, std::memory_order_relaxed);
   moves_.tests_since = 0;
   if (failed()) return status_;
-  absl::Status status =
-      peers_.all_here() || !regions_.has_windows() ? absl::OkStatus() : peers_.Check(MonotonicNanos());
-  if (status.ok()) status = gpu_.Poll(moved);
+  absl::Status status = gpu_.Poll(moved);
+  if (!status.ok()) return Fail(status, nullptr, ", here");
+  if (!peers_.all_here() && regions_.has_windows()) status = peers_.Check(MonotonicNanos());
   if (status.ok()) status = Accept(moved);
   if (!status.ok()) return Fail(status, nullptr);
   for (RmaSender& sender : senders_) {
