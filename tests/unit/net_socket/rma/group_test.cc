@@ -196,10 +196,9 @@ TEST_F(RmaGroupTest, TestAloneMovesWhatComesIn) {
   EXPECT_EQ(std::string(memory_, 3), "abc");
 }
 
-// 16 in one pass.
 TEST_F(RmaGroupTest, IdleConnectionsAreAskedByTurns) {
   constexpr int kMany = 100;
-  constexpr int kTurns = 7;
+  constexpr int kTurns = 7;  // 16 in a pass
   pointers_.resize(kMany, handles_[0].data());
   Reopen();
   std::vector<Comm> comms(kMany);
@@ -217,11 +216,10 @@ TEST_F(RmaGroupTest, IdleConnectionsAreAskedByTurns) {
   (void)tests_in(kTurns);
   EXPECT_EQ(std::string(memory_, 3), "abc");
   EXPECT_EQ(tests_in(kTurns), kMany - 1 + kTurns - 1) << "that one in each pass";
-  // A tick comes seldom.
   net_.tests_of_posts = 0;
   bool moved = false;
   for (int i = 0; i < 2; ++i) (void)group_->Tick(&moved);
-  EXPECT_EQ(net_.tests_of_posts, kMany - 1);
+  EXPECT_EQ(net_.tests_of_posts, kMany - 1) << "a tick comes seldom";
 }
 
 TEST_F(RmaGroupTest, StrangersAreBoundedAndEndNothing) {
