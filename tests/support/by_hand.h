@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "net_socket/message/wire.h"
 #include "tests/support/fake_acceptor.h"
 #include "tests/support/rank.h"
@@ -44,14 +42,12 @@ struct ListenByHand {
   bool Accepts();
   // Waits until this process has so many descriptors more than with the listen comm alone.
   bool SettlesAtMore(size_t count) const;
-  // There was no WARN, but that of a wait for 5 s where this took longer.
   void Close();
 
   Rank* const rank;
   char handle[kHandleBytesMax] = {};
   void* const listen;
   const size_t descriptors;
-  const absl::Time opened = absl::Now();
 };
 
 // What the next message of `bytes` bytes holds.
